@@ -137,6 +137,13 @@ def test_a_link_before_which_packets_wait_is_full(queues: Remeasured) -> None:
     assert raised(queues, queue_busy_ratio=0.94, queue_samples=400, utilisation=0.93) == []
 
 
+def test_segments_are_as_large_as_the_path_allows(queues: Remeasured) -> None:
+    """Lab 05 has no setting for them: the MTU of all interfaces says how large they are."""
+    assert raised(queues, mss_bytes=1460) == []
+    assert raised(queues, mss_bytes=1448) == []
+    assert raised(queues, mss_bytes=1300) == ["segment-size"]
+
+
 def test_a_queues_last_sample_is_of_the_counter_in_the_snapshot(queues: Remeasured) -> None:
     [span] = queues.host_state.queues_sampled
 

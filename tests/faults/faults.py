@@ -5,6 +5,8 @@
     make checker-faults ARGS='--kind mtu-one'   one kind
     make checker-faults ARGS='--kept'           only the kinds that judge: no check was written with them in view
     make checker-faults ARGS='--review'         the runs that a reviewer broke, once each
+    make checker-faults ARGS='--scripts'        faults in node scripts: which changed a result, and were they named?
+    make checker-faults ARGS='--odd 500'        so many honest runs with odd but legal settings
     make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from
 
 A fault is put into a run before the lab's set-up, between it and the measurement, while it is measured, or
@@ -254,8 +256,13 @@ def faulty_runs(
     return drawn
 
 
-def measured(drawn: Sequence[FaultyRun], workers: int) -> Iterator[FaultyRun]:
-    """Measure what isn't measured yet, and yield each as soon as all its runs are there."""
+def measured(
+    drawn: Sequence[FaultyRun], workers: int, *, strict: bool = True
+) -> Iterator[FaultyRun]:
+    """Measure what isn't measured yet, and yield each as soon as all its runs are there.
+
+    RuntimeError where a line of a fault itself failed; unless `strict`, such a run is left out.
+    """
     waiting = []
     for faulty_run in drawn:
         if faulty_run.failed.exists() or all(is_finished(job.folder) for job in _jobs(faulty_run)):
@@ -272,7 +279,10 @@ def measured(drawn: Sequence[FaultyRun], workers: int) -> Iterator[FaultyRun]:
         for job, outcome in crew.run_all(todo):
             faulty_run = by_folder[job.folder]
             work = job.folder.with_name(f".{job.folder.name}.work")
-            if any((folder / "raw" / BOTCHED).exists() for folder in (job.folder, work)):
+            botched = any((folder / "raw" / BOTCHED).exists() for folder in (job.folder, work))
+            if botched and not strict:
+                continue
+            if botched:
                 raise RuntimeError(
                     f"a line of the fault itself failed, see {job.out}: {faulty_run.words}"
                 )
@@ -372,7 +382,24 @@ def main() -> int:
     options.add_argument(
         "--record", nargs="?", type=Path, const=RECORD, help="keep the tables (JSON)"
     )
+    options.add_argument(
+        "--scripts", action="store_true", help="faults in node scripts, and what each changed"
+    )
+    options.add_argument(
+        "--odd", type=int, default=0, help="so many honest runs with odd but legal settings"
+    )
     chosen = options.parse_args()
+    if chosen.scripts or chosen.odd:
+        from effects import prove_effects, prove_odd
+
+        blamed = prove_odd(chosen.odd, chosen.keep, chosen.seed, chosen.workers)
+        silent = 0
+        if chosen.scripts:
+            effects, more = prove_effects(chosen.keep, chosen.seed, chosen.workers, chosen.kind)
+            print(effects)
+            blamed, silent = [*blamed, *more], effects.changing["silent"]
+        print("\n".join(f"blamed: {line}" for line in blamed))
+        return 1 if blamed or silent else 0
     groups = {"known": () if chosen.kept else KNOWN}
     groups |= {} if chosen.known else {"kept": KEPT, "later": LATER}
     if chosen.review:

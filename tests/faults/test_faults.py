@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from confusion import verdict
+from effects import changed, odd, prove_effects, prove_odd
 from fault_kinds import KNOWN
+from script_kinds import SCRIPTS
 
 from faults import LABS, cheap, faulty_runs, prove
+from measuretwice.checks import KINDS
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +42,54 @@ def test_silence_and_blame_are_told_apart() -> None:
     assert verdict({"duration"}, ["duration"]) == "right"
     assert verdict(None, ["duration"]) == "honest"
     assert verdict(None, ["mtu"]) == "blamed"
+
+
+def test_kinds_of_node_scripts_have_names_of_their_own_and_right_causes() -> None:
+    names = [kind.name for kind in SCRIPTS]
+    assert len({name.rsplit(" ", 1)[0] for name in names}) >= 85
+    assert len(names) == len(set(names))
+    for kind in SCRIPTS:
+        assert kind.causes - {"refused"} <= {*KINDS}, kind.name
+
+
+def test_an_effect_is_what_no_honest_run_has() -> None:
+    honest = [
+        {"goodput_bps": 9.0e6, "retransmits": 100},
+        {"goodput_bps": 9.2e6, "retransmits": 130},
+    ]
+    assert changed({"goodput_bps": 8.7e6, "retransmits": 160}, honest) == ""
+    assert changed({"goodput_bps": 8.3e6, "retransmits": 160}, honest).startswith("goodput_bps")
+    assert changed({"goodput_bps": 9.1e6, "retransmits": 300}, honest).startswith("retransmits")
+    assert changed({"goodput_bps": None, "retransmits": 100}, honest) == "goodput_bps gone"
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_odd_settings_are_legal(lab: str) -> None:
+    lab_file = load_lab(ROOT, lab)
+    for number in range(50):
+        trial, changes = odd(lab_file, random.Random(number))
+        assert trial in lab_file.trials
+        for name, value in changes.items():
+            lab_file.read_value(name, value, lab)
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_a_sample_of_faults_is_named_and_of_odd_runs_silent(tmp_path: Path) -> None:
+    effects, blamed = prove_effects(tmp_path, 1, 1, ["htb-rate C2", "route-initrwnd C2"], ["C2"])
+    print(effects)
+    assert (effects.changing, blamed) == (Counter(named=2), [])
+    assert prove_odd(3, tmp_path, 2, 1) == []
+
+
+@pytest.mark.nightly("a sample of each, above")
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_no_fault_in_a_script_is_silent_and_no_odd_run_blamed(tmp_path: Path) -> None:
+    effects, blamed = prove_effects(tmp_path, 1, 1)
+    print(effects)
+    assert (effects.changing["silent"], blamed) == (0, [])
+    assert prove_odd(60, tmp_path, 1, 1) == []
 
 
 @pytest.mark.nightly(

@@ -155,6 +155,30 @@ def flows(run: RunUnderTest) -> Finding | Right | None:
     )  # fmt: skip
 
 
+def _by_mtu(run: RunUnderTest, mss_bytes: float) -> Finding | Right | None:
+    """Return what the MSS is by the MTUs of all interfaces, where no setting says it: the smallest of these, less headers
+    and the option of timestamps."""
+    nodes = run.host_state.nodes.values() if run.host_state else ()
+    mtus = [
+        int(interface.settings["mtu"])
+        for node in nodes
+        for interface in node.interfaces.values()
+        if interface.settings.get("mtu", "").isdecimal()
+    ]
+    if not mtus or "tcp-split" in run.meanings:
+        return None
+    largest_bytes = min(mtus) - IP_TCP_HEADERS_BYTES
+    if mss_bytes >= largest_bytes - TIMESTAMP_OPTION_BYTES:
+        return Right("the segment size")
+    return Finding(
+        "segment-size",
+        f"segments of {mss_bytes:.0f} B (ss)",
+        f"{largest_bytes - TIMESTAMP_OPTION_BYTES} or {largest_bytes} B: an MTU of {min(mtus)} everywhere",
+        "Something other than the path's MTU makes segments small: iperf3's -M, a route's advmss, or probing.",
+        symptom="segments are smaller than the path allows",
+    )
+
+
 def _flows_of_each(run: RunUnderTest, wanted: int) -> Finding | None:
     """Each sender's data connections, by ss."""
     counts = Counter(socket.node for socket in run.data_sockets())
@@ -221,8 +245,10 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
 def segment_size(run: RunUnderTest) -> Finding | Right | None:
     """The observed MSS; which of its two enemies took the bytes."""
     wanted, mss_bytes = run.param("mss_bytes"), run.measured("mss_bytes")
-    if wanted is None or mss_bytes is None:
+    if mss_bytes is None:
         return None
+    if wanted is None:
+        return _by_mtu(run, mss_bytes)
     if mss_bytes == wanted:
         return Right("the segment size")
     found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"

@@ -32,10 +32,10 @@ COUNTER_SLACK_BYTES = 100_000
 PACKET_SHARE = 0.0005
 PACKET_SLACK = 50
 # From a queue's last sample to the snapshot: flows that end a little later than others, and what was still waiting.
-LAST_SLACK_S = 3.0
+LAST_SLACK_S = 1.5
 LAST_SLACK_BYTES = 1_000_000
-LAST_DROPS = 10
-LAST_DROP_BYTES = 10_000
+LAST_DROPS = 2
+LAST_DROP_BYTES = 50_000
 LEAST_PACKETS = 1000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0

@@ -37,10 +37,10 @@ def state_of(text: str) -> dict[str, str]:
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """A filter's further lines belong to its first."""
+    """Yield each line with those that go on with it: of a filter, and of a queue with a size table."""
     whole = ""
     for line in text.splitlines():
-        if line[:1].isspace() and whole.startswith("filter "):
+        if line[:1].isspace() and whole.startswith(("filter ", "qdisc ")):
             whole += f" {line.strip()}"
             continue
         if whole:

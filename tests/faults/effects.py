@@ -1,0 +1,191 @@
+"""Of faults in node scripts: which changed a result, and were they named? And are honest runs with odd settings blamed?
+
+    make checker-faults ARGS=--scripts      all of script_kinds once, and the honest runs of their settings beside them
+    make checker-faults ARGS='--odd 500'    so many honest runs, each with legal settings of its own
+
+A fault changed a result where goodput, delay or loss is by more than a twentieth outside of all honest runs of the same
+settings. Of those none may be silent.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from script_kinds import BASES, SCRIPTS
+
+from faults import Fault, FaultyRun, Kind, faulty_runs, findings, measured
+from measuretwice.lab import Lab, Value
+
+# So many honest runs say what chance does to each of the settings.
+HONEST_EACH = 4
+OUTSIDE_RATIO = 0.05
+# Counts of losses are chance's: so many standard deviations more.
+CHANCE = 3.0
+RATES = (
+    "goodput_bps",
+    "rtt_mean_ms",
+    "queue_delay_mean_ms",
+    "busy_ping_mean_ms",
+    "ping_rtt_min_ms",
+    "s1_share",
+)
+COUNTS = ("retransmits", "queue_drops", "queue_marks")
+WORDS = ("named", "unspecific", "wrong", "silent")
+UNSPECIFIC = frozenset({"unexplained", "refused"})
+
+
+def changed(values: Mapping[str, Any], honest: Sequence[Mapping[str, Any]]) -> str:
+    """Return which result a fault changed, and to what; nothing where it changed none."""
+    for name in (*RATES, *COUNTS):
+        others = [other[name] for other in honest if isinstance(other.get(name), int | float)]
+        value = values.get(name)
+        if not others:
+            continue
+        if not isinstance(value, int | float):
+            return f"{name} gone"
+        low, high = min(others), max(others)
+        slack = CHANCE * max(high, 1) ** 0.5 if name in COUNTS else 0.001 * abs(high)
+        if value < (1 - OUTSIDE_RATIO) * low - slack or value > (1 + OUTSIDE_RATIO) * high + slack:
+            return f"{name} {value:.4g} for {low:.4g} to {high:.4g}"
+    return ""
+
+
+def outcome(kind: Kind, told: Sequence[str]) -> str:
+    """Return one of WORDS."""
+    names = {*told} - ({"duration"} - kind.causes)
+    if names & kind.causes:
+        return "named"
+    if not names:
+        return "silent"
+    return "unspecific" if names <= UNSPECIFIC else "wrong"
+
+
+@dataclass
+class Effects:
+    """What came of each fault: of those that changed a result, and of the others."""
+
+    changing: Counter[str] = field(default_factory=Counter)
+    harmless: Counter[str] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        def row(title: str, counts: Counter[str]) -> str:
+            return f"{title:30} {counts.total():5} " + " ".join(f"{counts[word]:>10}" for word in WORDS)  # fmt: skip
+
+        head = f"{'':30} {'runs':>5} " + " ".join(f"{word:>10}" for word in WORDS)
+        rows = [row("changed the result", self.changing), row("changed nothing by 5 %", self.harmless)]  # fmt: skip
+        return "\n".join([*self.lines, "", head, *rows])
+
+
+def honest_kinds(bases: Sequence[str]) -> list[Kind]:
+    """Return honest runs of each of these settings, as kinds without a fault."""
+    return [
+        Kind(f"honest {base}", frozenset(), lambda lab, params, chance: Fault(), (lab,), settings=(trial, changes))
+        for base, (lab, trial, changes) in BASES.items()
+        if base in bases
+    ]  # fmt: skip
+
+
+def values_of(run: FaultyRun) -> Mapping[str, Any]:
+    """Return what a run measured; nothing where it failed."""
+    path = run.job.folder / "result.json"
+    return json.loads(path.read_text())["measured"] if path.exists() else {}
+
+
+def prove_effects(
+    keep: Path,
+    seed: int,
+    workers: int,
+    only: Sequence[str] = (),
+    bases: Sequence[str] = tuple(BASES),
+) -> tuple[Effects, list[str]]:
+    """Run every fault once, and the honest runs beside them; return what came of it, and which honest ones were blamed."""
+    honest: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    blamed = []
+    for run in measured(faulty_runs(honest_kinds(bases), HONEST_EACH, 0, keep, seed), workers):
+        honest[run.name.split()[-1]].append(values_of(run))
+        if told := [name for name in findings(run) if name != "duration"]:
+            blamed.append(f"{', '.join(told)}: {run.words}")
+    effects = Effects()
+    kinds = [
+        kind
+        for kind in SCRIPTS
+        if not only or kind.name in only or kind.name.rsplit(" ", 1)[0] in only
+    ]
+    for run in measured(faulty_runs(kinds, 1, 0, keep, seed), workers, strict=False):
+        assert run.kind is not None
+        told = findings(run)
+        effect = (
+            "ended early"
+            if run.failed.exists()
+            else changed(values_of(run), honest[run.name.split()[-1]])
+        )
+        # What is done to files changes no result of a run, but what is said of it.
+        if run.fault.damage:
+            effect = "a file"
+        word = outcome(run.kind, told)
+        (effects.changing if effect else effects.harmless)[word] += 1
+        line = f"{word:10} {run.name:24} {effect or '-':60} {', '.join(told) or 'nothing'}"
+        effects.lines.append(line)
+        print(line, flush=True)
+    return effects, blamed
+
+
+# --- honest runs with odd settings ---
+
+# What may be drawn of each lab's settings: legal, and of a few seconds' work.
+LEGAL: Mapping[str, Mapping[str, tuple[float, float] | tuple[str, ...]]] = {
+    "calibrate": {"rtt_ms": (0, 60), "rate_mbit": (5, 60), "loss_ratio": (0, 0.2), "ping_count": (50, 1500), "duration_s": (2, 15), "ping_bytes": (16, 1472), "cable_mbit": (0, 400), "processing_us": (0, 600)},
+    "mathis": {"rtt_ms": (0.5, 60), "loss_ratio": (0.002, 0.04), "mss_bytes": (88, 1460), "duration_s": (5, 90), "cable_mbit": (0, 300), "processing_us": (0, 400), "ping_count": (3, 30)},
+    "buffers": {"rate_mbit": (5, 40), "buffer_bytes": (15140, 500000), "first_delay_ms": (0, 100), "second_delay_ms": (0, 60), "back_delay_ms": (0, 40), "duration_s": (8, 40), "congestion_control": ("reno", "cubic", "highspeed", "bbr", "vegas", "westwood"), "cable_mbit": (100, 1000), "wmem_max_bytes": (65536, 4194304)},
+    "variants": {"rate_mbit": (8, 40), "buffer_bytes": (15140, 400000), "wire_rtt_ms": (5, 120), "duration_s": (14, 30), "average_from_s": (5, 10), "congestion_control": ("reno", "cubic", "bbr", "vegas")},
+    "queues": {"rate_mbit": (10, 60), "rtt_ms": (0, 60), "duration_s": (3, 8), "receiver": ("host-3", "host-4")},
+    "scale": {"rate_mbit": (10, 30), "rtt_ms": (5, 60), "duration_s": (15, 30), "start_spread_ms": (0, 2000)},
+}  # fmt: skip
+SMALL: Mapping[str, Mapping[str, Value]] = {
+    "calibrate": {}, "mathis": {"duration_s": 40}, "queues": {"rate_mbit": 40, "duration_s": 5},
+    "buffers": {"rate_mbit": 20, "buffer_bytes": 250000, "duration_s": 20},
+    "variants": {"rate_mbit": 20, "buffer_bytes": 100000, "duration_s": 20, "average_from_s": 8},
+    "scale": {"rate_mbit": 15, "buffer_bytes": 400000, "duration_s": 20, "warmup_s": 4, "start_spread_ms": 500},
+}  # fmt: skip
+MOST_DRAWN = 4
+
+
+def odd(lab: Lab, chance: random.Random) -> tuple[int, dict[str, Value]]:
+    """Return a trial of a lab's with up to four settings that are odd but legal."""
+    legal = LEGAL[lab.name]
+    changes = dict(SMALL[lab.name])
+    for name in chance.sample(sorted(legal), chance.randint(1, MOST_DRAWN)):
+        span = legal[name]
+        if isinstance(span[0], str):
+            changes[name] = chance.choice(span)
+            continue
+        low, high = span
+        value = chance.uniform(low, float(high))
+        changes[name] = round(value) if lab.file.parameters[name].integer else float(f"{value:.3g}")
+    # Of lab 01 the MTU follows the segment, and of lab 04 the average the length, as its help says.
+    trials = sorted(set(lab.trials) & {*range(1, 9), 21, 41, 42, 43, 44, 45})
+    trial = chance.choice(trials if lab.name != "scale" else [1, 2, 4])
+    for name, value in changes.items():
+        lab.read_value(name, value, lab.name)
+    return trial, changes
+
+
+def prove_odd(count: int, keep: Path, seed: int, workers: int) -> list[str]:
+    """Run honest runs with odd settings and return those that were blamed, in words."""
+    blamed = []
+    for done, run in enumerate(measured(faulty_runs([], 1, count, keep, seed, odd), workers), 1):
+        if told := [name for name in findings(run) if name != "duration"]:
+            blamed.append(
+                f"{', '.join(told)}: trial {run.job.plan.trial}, seed {run.job.plan.seed}, {run.job.out.name}: {run.words}"
+            )
+            print(f"blamed: {blamed[-1]}", flush=True)
+        if done % 20 == 0:
+            print(f"{done} of {count} honest runs, {len(blamed)} blamed", flush=True)
+    return blamed
