@@ -142,7 +142,7 @@ def prove_effects(
 # What may be drawn of each lab's settings: legal, and of a few seconds' work.
 LEGAL: Mapping[str, Mapping[str, tuple[float, float] | tuple[str, ...]]] = {
     "calibrate": {"rtt_ms": (0, 60), "rate_mbit": (5, 60), "loss_ratio": (0, 0.2), "ping_count": (50, 1500), "duration_s": (2, 15), "ping_bytes": (16, 1472), "cable_mbit": (0, 400), "processing_us": (0, 600)},
-    "mathis": {"rtt_ms": (0.5, 60), "loss_ratio": (0.002, 0.04), "mss_bytes": (88, 1460), "duration_s": (5, 90), "cable_mbit": (0, 300), "processing_us": (0, 400), "ping_count": (3, 30)},
+    "mathis": {"rtt_ms": (0.5, 60), "loss_ratio": (0.002, 0.04), "mss_bytes": (88, 1460), "duration_s": (5, 90), "cable_mbit": (100, 1000), "processing_us": (0, 400), "ping_count": (3, 30)},
     "buffers": {"rate_mbit": (5, 40), "buffer_bytes": (15140, 500000), "first_delay_ms": (0, 100), "second_delay_ms": (0, 60), "back_delay_ms": (0, 40), "duration_s": (8, 40), "congestion_control": ("reno", "cubic", "highspeed", "bbr", "vegas", "westwood"), "cable_mbit": (100, 1000), "wmem_max_bytes": (65536, 4194304)},
     "variants": {"rate_mbit": (8, 40), "buffer_bytes": (15140, 400000), "wire_rtt_ms": (5, 120), "duration_s": (14, 30), "average_from_s": (5, 10), "congestion_control": ("reno", "cubic", "bbr", "vegas")},
     "queues": {"rate_mbit": (10, 60), "rtt_ms": (0, 60), "duration_s": (3, 8), "receiver": ("host-3", "host-4")},
