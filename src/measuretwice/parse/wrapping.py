@@ -100,11 +100,16 @@ _ENDS = re.compile(r"local (\S+) port (\d+) connected to (\S+) port (\d+)")
 _CPU = re.compile(r"local/\w+ (.*), remote/\w+ (.*)")
 
 
+# How a document begins: all that there is of one that was cut off early.
+_HEAD = re.compile(r'^\s*\{\s*"start"\s*:', re.M)
+
+
 def is_json(text: str) -> bool:
     """Return whether a document of iperf3 stands in a text."""
-    return '"start"' in text and any(
-        f'"{name}"' in text for name in ("intervals", "error", "event")
-    )
+    if '"start"' not in text:
+        return False
+    names = ("intervals", "error", "event")
+    return any(f'"{name}"' in text for name in names) or bool(_HEAD.search(text))
 
 
 def is_server(text: str) -> bool:
