@@ -415,9 +415,8 @@ def test_a_run_brought_as_files_is_found_out_like_a_run_of_ours(tmp_path: Path) 
         )
     ):
         shutil.copy(run / "raw" / name, loose / f"copy {number}")
-    theirs = run_check(
-        str(loose), "--lab", "mathis", "--trial", "9", "--set", "mtu_bytes=1500", "--json"
-    )
+    settings = ["--set", "mtu_bytes=1500", "--set", "duration_s=30"]
+    theirs = run_check(str(loose), "--lab", "mathis", "--trial", "9", *settings, "--json")
     assert theirs.returncode == 1, theirs.stderr
     document = json.loads(theirs.stdout)[0]
     assert [f["id"] for f in document["findings"]] == ["mtu"]
