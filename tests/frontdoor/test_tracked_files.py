@@ -30,7 +30,8 @@ def tracked_texts() -> dict[str, str]:
         if name and path.is_file() and not path.is_symlink():
             data = path.read_bytes()
             if b"\0" not in data:
-                texts[name] = data.decode()
+                # Files that people bring may be in any encoding.
+                texts[name] = data.decode(errors="replace")
     return texts
 
 

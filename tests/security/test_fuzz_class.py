@@ -166,7 +166,7 @@ def readings() -> dict[str, bytes]:
     contents = Contents(
         refused=("a",), unusable=("b",), runs=(OUR_RUN,),
         together=(SetFinding("mathis", "x", "1", "2", None, "broken", ("a", "b")),),
-        brought=(StudentFiles("trial-07", 7, None, None, {"goodput_bps": 1.5}, ("c",), ("ss",), {"0": "a"}, ("c",)),),
+        brought=(StudentFiles("trial-07", 7, None, None, {"goodput_bps": 1.5}, ("c",), ("ss",), True, {"0": "a"}, ("c",)),),
         unread=("d",), answers={"Why?": "So."}, quotes={"Why?": {"r": ["raw/a"]}}, written=("r.pdf",),
         cited={"Why?": {"l": "p"}}, figures={"Why?": (MatchedNumber("1.5", "r", "goodput_bps", 1.5),)},
         books={"mathis": (CaseNotes(1, "5 Mbit/s", True, True, True, True, 1, 0, "loss", False, True),)},

@@ -48,7 +48,9 @@ def test_two_stages_differ_in_one_setting() -> None:
     assert setting["unit"] == "bytes"
     results = [read(run, "result.json")["measured"] for run in (BROKEN, MENDED)]
     changed = {name for name in results[0] if results[0][name] != results[1][name]}
-    assert {value["name"] for value in document["measured"]} == changed
+    # Values are derived anew: today's code may measure more than a recorded result.json holds.
+    names = {value["name"] for value in document["measured"]}
+    assert names & results[0].keys() == changed
     (goodput,) = [value for value in document["measured"] if value["name"] == "goodput_bps"]
     assert goodput["unit"] == "bit/s"
     assert goodput["ratio"] == pytest.approx(goodput["b"] / goodput["a"], 1e-5)

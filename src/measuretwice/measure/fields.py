@@ -69,6 +69,9 @@ ONE_FLOW = (
     Field("duration_s", "iperf3", "how long the sender really sent"),
     Field("retransmits", "iperf3", "segments sent again, as the sender's kernel counts them"),
     Field("flows", "iperf3", "data connections"),
+    Field(
+        "congestion_control", "netperf", "the sender's algorithm, where netperf or flent says it"
+    ),
     Field("rtt_min_ms", "ss", "the smallest `minrtt` of the data connection"),
     Field("rtt_mean_ms", "ss", "the mean over all samples of its smoothed `rtt`"),
     Field("mss_bytes", "ss", "its `mss` in the last sample"),
