@@ -16,9 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import call_lab
+from command_line import ROOT, call_lab
+
+from measuretwice.lab import Lab, Value, load_lab
+from measuretwice.measure.imported import read_files
 
 FOLDER = Path(__file__).parent / "foreign"
+# The numbers of the cases that the review handed over, as their folders have them.
+HANDED_OVER = """
+    00 01 02 03 04 06 07 09 10 12 13 14 15 17 18 19 20 21 23 24 26 27 28 29 29b 29d 30 31 32 33 34 37 38 39 40 41 41c 42b
+    43 45 48 49 60 62 64 66 67 67--nano 67-t 67-tt 67-ttt 67-tttt 67-ttttt 68 69 70 71 73 74 75 76 77 78 80 81 82 83 85 86
+    88 89 90 90-audit 91 94 94b 94c 95 95b 96 97 97b 98 99 99b
+""".split()
 # A finding's heading, where all is said of it.
 HEADING = re.compile(r"^  ([a-z0-9-]+) \((?:error|warning|note)\)$", re.M)
 
@@ -27,7 +36,7 @@ HEADING = re.compile(r"^  ([a-z0-9-]+) \((?:error|warning|note)\)$", re.M)
 class Case:
     """What was asked of which files, and what is right to answer.
 
-    `set` are settings of the run, `without` files of the case that it is `like`. `audit` are the words of
+    `handed_over` is its number among the cases with which the review of issue 41 began. `set` are settings of the run, `without` files of the case that it is `like`. `audit` are the words of
     ./lab audit, in the folder of the files, in place of those of ./lab check.
     """
 
@@ -43,6 +52,7 @@ class Case:
     trial: int = 1
     set: Mapping[str, str | float] | None = None
     audit: tuple[str, ...] = ()
+    handed_over: str = ""
 
 
 def _cases() -> Iterator[Case]:
@@ -75,6 +85,12 @@ def _settings(case: Case) -> dict[str, str | float]:
     return (_settings(CASES[case.like]) if case.like else {}) | {**(case.set or {})}
 
 
+def _lab_of(case: Case) -> tuple[Lab, dict[str, Value]]:
+    """Return the lab that a case is asked of, and its settings there."""
+    lab = load_lab(ROOT, case.lab or CASES[case.like].lab)
+    return lab, {**lab.defaults(), **lab.trials[case.trial].set, **_settings(case)}
+
+
 def _words(case: Case) -> list[str]:
     """Return the words to ask with; all that is known is asked for."""
     if case.audit:
@@ -101,3 +117,18 @@ def test_what_people_bring(name: str, tmp_path: Path) -> None:
 def test_every_folder_of_files_is_a_case() -> None:
     """No file lies there that nothing asks about."""
     assert {path.name for path in FOLDER.iterdir() if path.is_dir()} <= CASES.keys()
+
+
+def test_every_case_that_was_handed_over_is_one() -> None:
+    assert sorted(case.handed_over for case in CASES.values() if case.handed_over) == HANDED_OVER
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.audit])
+def test_no_file_is_both_used_and_left_out(name: str, tmp_path: Path) -> None:
+    """Nor is a line said twice."""
+    _lay_out(CASES[name], tmp_path)
+    brought = read_files([tmp_path], *_lab_of(CASES[name]))
+    refused = [line.split(": ", 1)[0] for line in brought.refused]
+    assert {*refused} & {*brought.used} == set()
+    for lines in (brought.refused, brought.missing, brought.notes):
+        assert len({*lines}) == len(lines)

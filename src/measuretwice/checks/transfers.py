@@ -412,7 +412,12 @@ def _untold(run: RunUnderTest) -> Iterator[str]:
     transfers = state.transfers if state else ()
     sockets = run.data_sockets()
     if not any(socket.busy_s is not None for socket in sockets):
-        yield "not told: how long windows, buffers and the program held it up (ss -ti on the sender, during the test)"
+        bring = (
+            "the ss of iproute2 4.19 or newer; this one doesn't say it"
+            if sockets
+            else "ss -ti on the sender, during the test"
+        )
+        yield f"not told: how long windows, buffers and the program held it up ({bring})"
     if not any(transfer.own_cpu_percent for transfer in transfers):
         yield "not told: how busy the processors were (iperf3 -J, or -V)"
     if transfers and least_rate_bps(run) is None:

@@ -18,8 +18,8 @@ from measuretwice.course.check import Check, open_check
 from measuretwice.course.findings import DeclaredRun, Document
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, CaseSolved
 
-# So many files that can't be used are named; of the others only how many there are.
-MOST_REFUSED = 3
+# So many lines on files that can't be used are printed; of the others only how many there are.
+MOST_REFUSED = 8
 
 
 @click.command()
@@ -108,7 +108,7 @@ def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bo
     among = " among what could be read" if unread else ""
     say(f"{places.named(document['run'])}: {_count(len(findings))}{among}", "bold")
     # First: whoever reads no further knows what nothing is said of.
-    refused = sorted(document.get("refused", []), key=lambda line: line not in unread)
+    refused = wording.left_out(document)
     for line in refused[:MOST_REFUSED]:
         say(f"  not used: {places.named(line)}")
     if (more := len(refused) - MOST_REFUSED) > 0:

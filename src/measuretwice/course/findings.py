@@ -83,8 +83,8 @@ class Document(TypedDict):
     """What was found in a run, in a folder of files, or in several runs taken together (`runs`).
 
     `run` is the folder, or the words for all of it; `looked_at` is what was looked at and found right,
-    `limits` what limits its flows by each tool's own word. A run of ours
-    has `plan`, and `notes`, lines on what it was compared with; files that a person brings have `used` (what each file
+    `limits` what limits its flows by each tool's own word, `notes` lines on files that are used, or on what a run was compared
+    with. A run of ours has `plan`; files that a person brings have `used` (what each file
     was taken for), `missing` and `refused`, lines each, and `unread`, those lines of `refused` and `missing` by which
     something was brought in vain: where there are any, no finding says nothing of the whole. A live lab may have its
     `case`.
@@ -301,6 +301,7 @@ def _document_of(
         "missing": brought.missing,
         "refused": brought.refused,
         "unread": brought.unread,
+        "notes": brought.notes,
         "limits": limits(under_test),
     }
 

@@ -25,7 +25,7 @@ UNNAMED = {
     "warning": "something may be off",
     "note": "something to look at",
 }
-# Of so many nodes the files are named.
+# Of so many nodes the files are named, and so many files of one reason.
 MOST_NODES = 8
 # Of a table of runs: a name, and in a line below it the unit.
 HEADINGS = (
@@ -95,6 +95,24 @@ def finding_lines(finding: FindingDocument, hint: int | None) -> tuple[str, list
     if hint == 3 or not finding["page"].startswith("reference/"):
         lines.append(f"page: {finding['page']}")
     return heading, lines
+
+
+def left_out(document: Document) -> list[str]:
+    """Return which files aren't used and why, a line for each reason; first those that were brought in vain."""
+    unread = document.get("unread", [])
+    by_reason: dict[tuple[bool, str], list[str]] = {}
+    for line in document.get("refused", []):
+        path, _, why = line.partition(": ")
+        by_reason.setdefault((line not in unread, why), []).append(path)
+    return [
+        f"{_some(paths)}: {why}"
+        for (_, why), paths in sorted(by_reason.items(), key=lambda item: item[0][0])
+    ]
+
+
+def _some(paths: list[str]) -> str:
+    more = len(paths) - MOST_NODES
+    return ", ".join(paths[:MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
 def recognised_files(document: Document) -> list[str]:

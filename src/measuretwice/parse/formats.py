@@ -212,6 +212,8 @@ _PING = "ping's own output, from the sender to the receiver before the test"
 _FRAMES = "tcpdump -n -e -r FILE of the router, as text"
 _COUNTERS = "nstat -az, before the test and after it, with the node's name in the file's"
 _LINKS = "ip -s link, before the test and after it, with the node's name in the file's"
+# By the tool that says what a file was brought for.
+_INSTEAD = {"ss": _SS, "tc": _TC, "iperf3": _IPERF3, "ping": _PING, "tcpdump": _FRAMES}
 _NODE = "it in the node's folder, under the name that scripts/snapshot.sh gives it"
 
 
@@ -282,3 +284,8 @@ def why_unread(text: str) -> str:
         if row.pattern.search(text):
             return f"{row.what}: {row.why}; bring {row.instead}"
     return NO_TOOL
+
+
+def instead_of_which(why: str) -> str:
+    """Return the tool that the words of `why_unread` ask for; nothing where they ask for none."""
+    return next((tool for tool, words in _INSTEAD.items() if words in why), "")

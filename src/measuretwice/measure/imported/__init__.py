@@ -28,6 +28,7 @@ from measuretwice.measure.imported.clients import (
     name_ends,
     seen_by_ss,
 )
+from measuretwice.measure.imported.counters import counters_of
 from measuretwice.measure.imported.files import MAX_FILE_BYTES as MAX_FILE_BYTES
 from measuretwice.measure.imported.files import MAX_FILES as MAX_FILES
 from measuretwice.measure.imported.files import (
@@ -40,7 +41,7 @@ from measuretwice.measure.imported.files import (
     unreadable,
 )
 from measuretwice.measure.imported.files import tidy as tidy
-from measuretwice.measure.imported.layout import Layout, counters_of, lay_out
+from measuretwice.measure.imported.layout import Layout, lay_out
 from measuretwice.measure.imported.others import OTHERS, bulk_tests, iperf2_connections
 from measuretwice.measure.run import (
     from_bulk,
@@ -104,7 +105,8 @@ __all__ = [
 class ImportedFiles:
     """What was found. `used` has each file with what it was taken for, in order, `refused` what was left out
     and why, `missing` what isn't looked at, since there is no file for it; `tools` the files by tool. `unread` are
-    those lines of the two by which something was brought in vain, since it can't be read."""
+    those lines of the two by which something was brought in vain, since it can't be read. `notes` are lines on files that
+    are used."""
 
     measured: Measured = field(default_factory=dict)
     host_state: HostState | None = None
@@ -113,6 +115,7 @@ class ImportedFiles:
     refused: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def read_files(
@@ -142,7 +145,7 @@ def from_texts(
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"
         raise UserError(f"nothing here can be checked: {reason}")
-    imported = ImportedFiles(refused=found.left_out, unread=found.unread)
+    imported = ImportedFiles(refused=found.left_out, unread=found.unread, notes=found.notes)
     for piece in found.pieces:
         imported.tools.setdefault(piece.tool, []).append(str(piece.path))
     if lab is not None and params is not None:
@@ -154,6 +157,11 @@ def from_texts(
     _add_iperf2(found, connections, copied, imported)
     _add_transfers(found, tests, connections, bulk, imported)
     _add_bulk(found, bulk, imported)
+    if lab is not None and not any(
+        value for name, value in imported.measured.items() if name.endswith("goodput_bps")
+    ):
+        lacking = f"there is no {WANTED['iperf3']}"
+        imported.missing.insert(0, found.lacks("goodput", lacking, "iperf3", *OTHERS))
     _note_problems(found, tests, imported)
     fields.require(imported.measured, "imported files")
     return imported
@@ -192,7 +200,7 @@ def _measure(
         ("sender", "the sender's counters"), ("receiver", "the receiver's counters"),
     ):  # fmt: skip
         part = getattr(how, name)
-        if part is None or (name in ("sender", "receiver") and not counters_of(layout, part)):
+        if part is None or (name in ("sender", "receiver") and not counters_of(layout.raw, part)):
             continue
         if name == "ss_last" and not (layout.raw / part.node / part.file).is_file():
             continue
@@ -212,10 +220,9 @@ def _measure(
         imported.missing.append(
             "what the flows waited for, since this ss doesn't say it (iproute2 before 4.19 has no bytes_sent)"
         )
-    if not tests.clients and not found.of(*OTHERS):
-        imported.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
-        imported.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
+        lacking = f"there is no {WANTED['ss']}"
+        imported.missing.append(found.lacks("windows and round trips of TCP", lacking, "ss"))
     if layout.sockets.timeless:
         imported.missing.append(
             f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there says when"
@@ -240,8 +247,11 @@ def _missing_files(lab: Lab, found: Pieces) -> Iterator[str]:
     imported = {piece.tool for piece in found.pieces}
     if not imported & {*SNAPSHOT}:
         yield "how the nodes were set, since there are no snapshots of them (scripts/snapshot.sh)"
-    if own := sorted(own_names(lab) - {*SNAPSHOT} - imported):
-        yield f"what stands in {', '.join(own)}, since there is no such file"
+    windows = lab.file.collect.ss_last
+    # The last lines of ss are in any log of it.
+    own = own_names(lab) - {*SNAPSHOT, windows.file if windows else ""} - imported
+    if own:
+        yield f"what stands in {', '.join(sorted(own))}, since there is no such file"
 
 
 def _flows(
@@ -356,7 +366,10 @@ def _add_iperf2(
     if not found.of("iperf2"):
         return
     imported.measured["copied_flows"] = copied
-    imported.used |= {str(piece.path): "iperf 2" for piece in found.of("iperf2")}
+    unused = {line.split(": ", 1)[0] for line in found.left_out}
+    imported.used |= {
+        str(piece.path): "iperf 2" for piece in found.of("iperf2") if str(piece.path) not in unused
+    }
     if connections and not found.of("iperf3"):
         imported.measured |= from_iperf2(tuple(connections))
 
@@ -393,7 +406,10 @@ def _add_bulk(pieces: Pieces, bulk: list[BulkTest], imported: ImportedFiles) -> 
             f"{piece.path}: {piece.tool}, beside iperf, which says more" for piece in files
         ]
         return
-    imported.used |= {str(piece.path): piece.tool for piece in files}
+    unused = {line.split(": ", 1)[0] for line in pieces.left_out}
+    imported.used |= {
+        str(piece.path): piece.tool for piece in files if str(piece.path) not in unused
+    }
     if bulk:
         imported.measured = from_bulk(bulk) | {
             name: value for name, value in imported.measured.items() if value is not None

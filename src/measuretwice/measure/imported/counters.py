@@ -38,6 +38,13 @@ def place_counters(
                 used[piece.path] = f"{node}'s {tool} {when}"
 
 
+def counters_of(raw: Path, node: str | None) -> bool:
+    """Say whether a node's nstat.*.json are there, both."""
+    return node is not None and all(
+        (raw / node / f"nstat.{when}.json").is_file() for when in ("before", "after")
+    )
+
+
 def _problem(tool: str, node: str | None, pieces: list[Piece], *, has_own: bool) -> str | None:
     """Say why a node's counters are of no use; None where they are of use."""
     said = "nstat -az" if tool == NSTAT.tool else "ip -s link"

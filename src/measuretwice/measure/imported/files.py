@@ -26,7 +26,15 @@ from measuretwice.lab import Lab
 from measuretwice.measure.node_state import STATE
 from measuretwice.measure.raw import node_of_address
 from measuretwice.parse import Iperf3Run, ParseError, parse_qdisc_samples
-from measuretwice.parse.formats import TC_CLASSES, Content, Format, format_of, others_in, plain
+from measuretwice.parse.formats import (
+    TC_CLASSES,
+    Content,
+    Format,
+    format_of,
+    instead_of_which,
+    others_in,
+    plain,
+)
 from measuretwice.parse.tc_log import classes_of, parse_classes, samples_in
 from measuretwice.parse.wrapping import complaints
 
@@ -232,7 +240,9 @@ class Pieces:
     """All files that were brought: what was made of them, and what wasn't used, with the reason.
 
     `failed` are those in which a tool says that a test failed, or which end before it did; `unread` are the lines of
-    `left_out` on files that a tool may have printed and that can't be read.
+    `left_out` on files that a tool may have printed and that can't be read; `refused_as` are the tools of refused files,
+    or those that would say what the files were brought for, each with the file's name; `notes` are lines on files that are
+    used.
     """
 
     lab: Lab | None
@@ -240,10 +250,22 @@ class Pieces:
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    refused_as: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def of(self, *tools: str) -> list[Piece]:
         """Return the pieces of these tools, in the order in which they were found."""
         return [piece for piece in self.pieces if piece.tool in tools]
+
+    def lacks(self, what: str, lacking: str, *tools: str) -> str:
+        """Say that something isn't looked at, and why: which files of these tools were brought and aren't used, else what
+        is `lacking`."""
+        refused = {line.split(": ", 1)[0] for line in self.left_out}
+        names = [name for tool, name in self.refused_as if tool in tools]
+        names += [piece.path.name for piece in self.of(*tools) if str(piece.path) in refused]
+        return f"{what}, since " + (
+            f"{', '.join(dict.fromkeys(names))} can't be used" if names else lacking
+        )
 
     @cached_property
     def owners(self) -> Mapping[str, str]:
@@ -298,7 +320,7 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
     try:
         known = format_of(text, file.path.name)
     except ParseError as error:
-        _refuse(found, f"{file.path}: {error.problem}")
+        _refuse(found, file.path, error.problem, instead_of_which(error.problem))
         return
     tests = known.tests(text)
     for number, test in enumerate(tests, start=1):
@@ -310,10 +332,9 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
     if known.tool == "iperf3" and not any(
         isinstance(piece.content, Iperf3Run) and piece.content.error for piece in found.pieces
     ):
-        found.left_out += [
+        found.notes += [
             f"{file.path}: beside its results iperf3 says: {words}" for words in complaints(text)
         ]
-
     for other, part in others_in(text, known):
         path = file.path.with_name(f"{other.tool} in {file.path.name}")
         _read_test(found, other, Piece(path, other.tool, part, None, node, file.path))
@@ -330,7 +351,7 @@ def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
         samples = samples_in(piece.text) if known.tool == "tc" else None
         of_queue = parse_qdisc_samples(samples, name) if samples else ()
     except ParseError as error:
-        _refuse(pieces, f"{piece.path}: {error.where}: {error.problem}")
+        _refuse(pieces, piece.path, f"{error.where}: {error.problem}", known.tool)
         if known.tool in ("iperf2", "iperf3"):
             pieces.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
@@ -344,8 +365,10 @@ def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
         pieces.pieces.append(replace(piece, tool=TC_CLASSES.tool, text=classes, content=of_classes))
 
 
-def _refuse(found: Pieces, line: str) -> None:
+def _refuse(found: Pieces, path: Path, why: str, tool: str) -> None:
+    line = f"{path}: {why}"
     found.left_out.append(line)
+    found.refused_as.append((tool, path.name))
     if _may_be_a_tools(line):
         found.unread.append(line)
 

@@ -18,7 +18,7 @@ from measuretwice.lab.schema.network import Collect, QdiscAt
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
 from measuretwice.measure.imported.counters import place_counters
-from measuretwice.measure.imported.files import SNAPSHOT, Piece, Pieces
+from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import PingRun, Qdisc, QdiscSample, TcClass, parse_tc_qdiscs
 from measuretwice.parse.formats import TC_CLASSES
 from measuretwice.parse.ping import NOT_ENDED
@@ -328,7 +328,8 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
         )
         senders = {ping_at.node} if ping_at else {client.node for client in tests.clients}
         if lacking := sorted(senders - {*taken}):
-            layout.missing.append(f"{what}, since there is no ping of {', '.join(lacking)}")
+            why = f"there is no ping of {', '.join(lacking)}"
+            layout.missing.append(found.lacks(what, why, "ping"))
             if ping_at:
                 layout.without(ping=None)
             elif few:
@@ -471,10 +472,9 @@ def _snapshots(lab: Lab, found: Pieces, layout: Layout) -> None:
         return
     if shots.node is None or shots.device is None:
         layout.without(bottleneck=None)
-        layout.missing.append(
-            "drops, since "
-            + (shots.lacking or f"there is no tc -s qdisc of {place.node} with a {place.kind}")
-        )
+        why = f"there is no tc -s qdisc of {place.node} with a {place.kind}"
+        tools = () if shots.lacking else ("tc",)
+        layout.missing.append(found.lacks("drops", shots.lacking or why, *tools))
     elif not (layout.raw / place.node / "addr.json").is_file():
         link = {"ifname": shots.device, "addr_info": [{"local": place.address}]}
         layout.put(place.node, "addr.json", json.dumps([link]))
@@ -488,13 +488,7 @@ def _capture(found: Pieces, layout: Layout) -> None:
         _leave_out(found, pieces[1:], "one capture is looked at")
     elif place:
         layout.without(capture=None)
-        layout.missing.append("packets' sizes, since there is no tcpdump -e of the router")
+        why = "there is no tcpdump -e of the router"
+        layout.missing.append(found.lacks("packets' sizes", why, "tcpdump"))
     else:
         _leave_out(found, pieces, "this lab looks at no capture")
-
-
-def counters_of(layout: Layout, node: str | None) -> bool:
-    """Say whether a node's nstat.*.json are there, both."""
-    return node is not None and all(
-        (layout.raw / node / name).is_file() for name in SNAPSHOT if name.startswith("nstat")
-    )

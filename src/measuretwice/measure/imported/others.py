@@ -23,8 +23,10 @@ def iperf2_connections(pieces: Pieces, tests: Tests) -> tuple[list[Iperf2Connect
         for connection in _last_of_several(pieces, tests, piece):
             if connection.udp or not connection.total.bytes:
                 why = "a test of UDP" if connection.udp else "nothing was sent or received"
-                tests.unfit.append(f"{piece.path.name}: {why}")
-                pieces.left_out.append(f"{piece.path}: {why}{instead_of(why)}")
+                line = f"{piece.path}: {why}{instead_of(why)}"
+                if line not in pieces.left_out:
+                    tests.unfit.append(f"{piece.path.name}: {why}")
+                    pieces.left_out.append(line)
                 continue
             ends = (
                 connection.from_address,
@@ -61,7 +63,9 @@ def _last_of_several(pieces: Pieces, tests: Tests, piece: Piece) -> list[Iperf2C
     if len(groups) == 1:
         return connections
     tests.sequences.append(f"{len(groups)} tests, one after another, in {piece.path.name}")
-    pieces.left_out.append(f"{piece.path}: of the {len(groups)} tests in it all but the last")
+    pieces.notes.append(
+        f"{piece.path}: of the {len(groups)} tests in it only the last is looked at"
+    )
     return groups[-1] + [ends for ends in connections if ends.server and senders]
 
 
@@ -74,7 +78,9 @@ def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
         good = [test for test in bulk if not test.unfit and test.rate_bps]
         if len(good) > 1:
             tests.sequences.append(f"{len(good)} tests, one after another, in {piece.path.name}")
-            pieces.left_out.append(f"{piece.path}: of the {len(good)} tests in it all but the last")
+            pieces.notes.append(
+                f"{piece.path}: of the {len(good)} tests in it only the last is looked at"
+            )
         if good:
             fit.append(good[-1])
         elif bulk:
