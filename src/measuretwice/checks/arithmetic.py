@@ -1,8 +1,11 @@
-"""The check of arithmetic within one file: a test's rows and totals, a ping's replies and its summary."""
+"""The checks of one file by itself: the arithmetic of a test's rows and totals, of a ping's replies and its summary; what
+a ping lost, what came twice to it, and whether its path stayed the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median, quantiles
 
 from measuretwice.checks.registry import (
     Finding,
@@ -14,6 +17,7 @@ from measuretwice.checks.registry import (
 )
 from measuretwice.measure.transfers import Row, Transfer
 from measuretwice.parse import PingRun
+from measuretwice.stats.intervals import binomial_interval
 
 # Three digits are good to half a per cent; rows and totals are of the same bytes.
 ROUNDED_RATIO = 0.03
@@ -24,6 +28,18 @@ BLOCK_BYTES = 256 << 10
 # No TCP has smaller segments, or a window of less than one of the smallest.
 LEAST_MSS_BYTES = 500
 LEAST_WINDOW_BYTES = 40
+# Besides the first, which may wait for the address (ARP), and the last, on its way as ping is stopped.
+LOST_ANYWAY = 1
+CONFIDENCE = 0.9999
+# Where no packet waits, a ping's mean is so near to its least.
+IDLE_RATIO, IDLE_MS = 1.25, 5.0
+# Some radios answer twice now and then.
+TWICE_RATIO = 0.01
+# A path's length is told by so many answers, and two of them by so large a step.
+LEAST_ANSWERS = 5
+STEP_RATIO, STEP_MS = 0.05, 2.0
+# The answers before a step, and those after it, differ by less than this share of it.
+STEADY_RATIO = 0.25
 
 
 @check(
@@ -109,6 +125,20 @@ def _size(bytes_: float) -> str:
 
 
 def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
+    changed = "These counts are of two pings, or the file was changed."
+    if ping.received > ping.transmitted:
+        yield (
+            f"{ping.received} answers to {ping.transmitted} pings", "no more received than sent",
+            "What came twice isn't counted here: an answer is missing its question. " + changed,
+        )  # fmt: skip
+    elif ping.misprinted_loss_ratio is not None:
+        yield (
+            f"{100 * ping.misprinted_loss_ratio:g} % lost by its own word, and {ping.received} of {ping.transmitted} received",
+            f"{100 * (ping.loss_ratio or 0):.3g} %, which these counts make", changed,
+        )  # fmt: skip
+    answered = {reply.seq for reply in ping.replies if not reply.duplicate}
+    if len(answered) > ping.received + ping.errors:
+        yield f"{len(answered)} replies above a summary of {ping.received}", "as many", changed
     clock = (
         "The host's clock was set while ping ran, so that some of these times are no round trips."
     )
@@ -137,3 +167,169 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
             f"a reply after {outside[0]:g} ms", f"none outside of its own summary, {least:g} to {most:g} ms",
             "The replies and the summary are of two pings, or one of them was changed.",
         )  # fmt: skip
+
+
+@check(
+    FindingKind(
+        "ping-losses",
+        "The share of a ping that was lost on the idle path, compared with the one that was meant.",
+        explains=("unexplained",),
+        hints=(
+            "Look at ping's last lines: how many were sent, and how many came back?",
+            "Which share of the packets was the path meant to lose, on the way there and on the way back?",
+            "What loses pings loses TCP's packets: a loss that is set somewhere, a cable, a radio, or a host that doesn't answer every ping.",
+        ),
+    ),
+    needs=("qdisc_drops",),
+)  # fmt: skip
+def ping_losses(run: RunUnderTest) -> Finding | Right | None:
+    """Return whether pings lose what they should, on the way there and back, where no queue was in their way and the settings say what is lost."""
+    wanted = run.param("loss_ratio")
+    pings = _idle(run)
+    if wanted is None or not pings or "rate-varies" in run.meanings:
+        return None
+    for source, ping in pings:
+        sent, lost = ping.transmitted, ping.transmitted - ping.received
+        _, most = binomial_interval(sent, 1 - (1 - wanted) ** 2, CONFIDENCE)
+        least, _ = binomial_interval(sent, wanted, CONFIDENCE)
+        # Where the qdisc's own count is known, pings may go another way through it.
+        too_few = lost < least * sent and run.measured("qdisc_drops") is None
+        if not too_few and (lost - _at_ends(ping) <= LOST_ANYWAY or lost <= most * sent):
+            continue
+        share = f"{100 * lost / sent:.3g} %"
+        return Finding(
+            "ping-losses",
+            f"{lost} of {sent} pings lost, {share} ({source})",
+            f"{100 * wanted:g} % of packets lost" if wanted else "none, since no loss was set",
+            "The path loses another share of the packets than the one that was set, or one of its ends doesn't answer each ping.",
+        )  # fmt: skip
+    return Right("the share of pings that was lost")
+
+
+def _at_ends(ping: PingRun) -> int:
+    """Of a ping's losses those of its first and its last packet, 2 where its answers don't stand there one by one."""
+    seen = {reply.seq for reply in ping.replies}
+    if len(seen) < ping.received:
+        return 2
+    begin = min(min(seen), 1)
+    return (min(seen) > begin) + (max(seen) < begin + ping.transmitted - 1)
+
+
+def _idle(run: RunUnderTest) -> list[tuple[str, PingRun]]:
+    """Pings on the idle path in which no time shows a queue."""
+    return [
+        (source, ping)
+        for source, ping in _on_the_path(run)
+        if 0 < ping.received <= ping.transmitted
+        and (ping.rtt_avg_ms or 0) <= IDLE_RATIO * (ping.rtt_min_ms or 0) + IDLE_MS
+    ]
+
+
+def _on_the_path(run: RunUnderTest) -> list[tuple[str, PingRun]]:
+    state = run.host_state
+    return [ping for ping in state.pings if ping[0] not in state.other_pings] if state else []
+
+
+@check(
+    FindingKind(
+        "ping-duplicates",
+        "How many answers came twice to a ping.",
+        hints=(
+            "Look for (DUP!) and for 'duplicates' in ping's output.",
+            "How many answers came to each ping, and from which address?",
+            "Something on the path sends packets twice (netem's duplicate, a loop, two routers that both forward), or several hosts have the address.",
+        ),
+    ),
+    needs=(),
+)  # fmt: skip
+def ping_duplicates(run: RunUnderTest) -> Finding | None:
+    """Answers that came more than once, of any ping."""
+    pings = run.host_state.pings if run.host_state else ()
+    for source, ping in pings:
+        if ping.duplicates > max(1, TWICE_RATIO * ping.received):
+            every_one = ", every one twice" if ping.duplicates == ping.received else ""
+            return Finding(
+                "ping-duplicates",
+                f"{ping.duplicates} duplicates beside {ping.received} answers to {ping.transmitted} pings{every_one} ({source})",
+                "one answer to each ping",
+                "Packets are doubled on the way: by netem's duplicate, a loop, or two routers or bridges that both forward; or "
+                "two hosts answer. TCP takes what comes twice for needless retransmissions.",
+                severity="warning",
+            )  # fmt: skip
+    return None
+
+
+@check(
+    FindingKind(
+        "path-changed",
+        "Whether a ping's times, and the routers that its answers passed, stayed the same.",
+        explains=("unexplained",),
+        hints=(
+            "Go through ping's answers one by one: from which on are time or TTL others?",
+            "Compare the least time before that answer and after it, and the TTL.",
+            "From then on the packets took another way, or the delay was set anew while ping ran.",
+        ),
+    ),
+    needs=("rtt_mean_ms",),
+)
+def path_changed(run: RunUnderTest) -> Finding | None:
+    """A step in a ping of the idle path, with steady times before it and after it; or another TTL from there on."""
+    if "rate-varies" in run.meanings:
+        return None
+    flows = bool(run.host_state and run.host_state.transfers)
+    for source, ping in _on_the_path(run):
+        change = _ttl_change(ping) or _step(ping, run.measured("rtt_mean_ms"), flows=flows)
+        if change:
+            return Finding(
+                "path-changed", f"{change} ({source})", "one path, of one length",
+                "The packets took another way from there on, or the delay was set anew while ping ran.",
+                severity="warning",
+            )  # fmt: skip
+    return None
+
+
+def _ttl_change(ping: PingRun) -> str | None:
+    """Say from which answer on all came through another number of routers."""
+    ttls = [(reply.seq, reply.ttl) for reply in ping.replies if reply.ttl and not reply.duplicate]
+    if len({ttl for _, ttl in ttls}) != 2:
+        return None
+    split = next(n for n, (_, ttl) in enumerate(ttls) if ttl != ttls[0][1])
+    if min(split, len(ttls) - split) < LEAST_ANSWERS or len({ttl for _, ttl in ttls[split:]}) > 1:
+        return None
+    return f"a TTL of {ttls[0][1]} up to answer {ttls[split - 1][0]}, and of {ttls[split][1]} from answer {ttls[split][0]} on"
+
+
+def _step(ping: PingRun, flow_rtt_ms: float | None, *, flows: bool) -> str | None:
+    """Say from which answer on the times are others; not where that may be a flow's queue, which begins so, too."""
+    times = [
+        (reply.seq, reply.rtt_ms)
+        for reply in ping.replies
+        if reply.rtt_ms is not None and not reply.duplicate
+    ]
+    rtts = [rtt for _, rtt in times]
+    if len(rtts) < 2 * LEAST_ANSWERS:
+        return None
+    # Where the medians before and after differ most; the step itself is between two neighbours near there.
+    places = range(LEAST_ANSWERS, len(rtts) - LEAST_ANSWERS + 1)
+    near = max(
+        places,
+        key=lambda n: abs(
+            median(rtts[n : n + LEAST_ANSWERS]) - median(rtts[n - LEAST_ANSWERS : n])
+        ),
+    )
+    split = max(range(near - 2, near + 3), key=lambda n: abs(rtts[n] - rtts[n - 1]))
+    before, after = rtts[:split], rtts[split:]
+    step = median(after) - median(before)
+    if abs(step) < max(STEP_MS, STEP_RATIO * min(rtts), 3 * ping.resolution_ms):
+        return None
+    if any(_spread(part) > STEADY_RATIO * abs(step) for part in (before, after)):
+        return None
+    low, high = sorted((median(before), median(after)))
+    if flows and (flow_rtt_ms is None or flow_rtt_ms > low + STEADY_RATIO * (high - low)):
+        return None
+    return f"{median(before):.4g} ms up to answer {times[split - 1][0]}, and {median(after):.4g} ms from answer {times[split][0]} on"
+
+
+def _spread(values: Sequence[float]) -> float:
+    tenths = quantiles(values, n=10)
+    return tenths[-1] - tenths[0]

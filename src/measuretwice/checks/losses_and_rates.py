@@ -71,11 +71,12 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
     FindingKind(
         "loss-percent",
         "The router's drops: a hundred times fewer than p makes?",
-        explains=("duration", "queueing"),
+        explains=("duration", "ping-losses", "queueing"),
     ),
     FindingKind(
         "loss-ratio",
         "The router's drops, compared with the counts that chance allows for p.",
+        explains=("ping-losses",),
         hints=(
             "Look at what the router's netem qdisc counted: packets sent and packets dropped.",
             "Which loss is set there? `tc qdisc show` prints it in percent. Is it the p you meant?",

@@ -145,8 +145,8 @@ class HostState:
     """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
     servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
     spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
-    `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, and `qdiscs`
-    all that tc prints, by node, as they were last."""
+    `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, of which
+    `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -158,6 +158,7 @@ class HostState:
     transfers: tuple[Transfer, ...] = ()
     pings: tuple[tuple[str, PingRun], ...] = ()
     qdiscs: tuple[tuple[str, Qdisc], ...] = ()
+    other_pings: frozenset[str] = frozenset()
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:

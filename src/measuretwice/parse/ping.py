@@ -21,7 +21,7 @@ _STAMP = r"(?:\[(?P<stamp>[^\]]*)\] |(?P<clock>[\d:./TZ+-]+) (?:[\d:.]+ )?)?"
 # Of IPv6 iputils has a name's address in brackets of its own: NAME(NAME (ADDRESS)) 56 data bytes. Solaris has none.
 _HEADER = re.compile(
     r"P(?:ING|ing) (?P<target>\S.*?):? ?(?:\((?:[^()]* \((?P<named>[^()]*)\)|(?P<address>[^()]*))\))?:?"
-    r"(?: [^\d\s].*?:)? (?P<payload>\d+)(?:\(\d+\))?\s?[^\d\s(].*"
+    r"(?:(?<=\):)|(?: [^\d\s].*?:)? (?P<payload>\d+)(?:\(\d+\))?\s?[^\d\s(].*)"
 )
 # ping6 of macOS and FreeBSD, of KAME's stack: headers of 40 and 8 bytes, then the payload.
 _HEADER6 = re.compile(
@@ -30,8 +30,8 @@ _HEADER6 = re.compile(
 _REPLY = re.compile(
     _STAMP
     + r"(?P<bytes>\d+) \S.*?[ ,](?:icmp6?_)?(?:seq|req)=(?P<seq>\d+)\.?(?: (?:ident|id)=\S+)?"
-    rf"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: [^\s=]+[=<](?P<rtt>{_NUMBER}) ?[^\W\d_]+\.?)?"
-    r"(?P<remarks>(?:\s?\([^)]*\))*)\s*"
+    rf"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: [^\s=]+[=<](?P<rtt>{_NUMBER}) ?(?P<unit>[^\W\d_]+)\.?)?"
+    r"(?: ttl=(?P<last_ttl>\d+))?(?P<remarks>(?:\s?\([^)]*\))*)\s*"
 )
 _IS_REPLY = re.compile(_STAMP + r"\d+ (?:\S.* (?:icmp6?_)?(?:seq|req)=\d|bytes from )")
 # What macOS and the BSDs print of a router's word that it can't get there.
@@ -40,19 +40,30 @@ _STATISTICS = re.compile(r"(?:\^C)?-{3,4} ?\S.*?-{3,4}\s*")
 _SENT_OR_CAME = re.compile(r"\D*(\d+)\D*")
 _MORE = re.compile(r"\+?(?P<count>\d+) (?P<word>[^\W\d]+)\.?")
 _LOST = re.compile(r"-?[\d.,e+]+ ?%.*|% ?[\d.,]+.*|-- somebody's printing up packets!")
-_TIME = re.compile(r"time (?P<ms>\d+)ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
+_TIME = re.compile(r"time (?P<ms>\d+)(?:\.\d+)?ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
+# min/avg/max/mdev = 40.0/40.1/40.3/0.1 ms; of Go each with its unit; of Nokia min = 40.0ms, avg = ...; oping has a
+# median in place of the mean.
+_UNIT = r"[^\W\d_]+\.?"
 _RTT = re.compile(
-    rf"\S.*/\S+ = (?P<min>{_NUMBER})/(?P<avg>{_NUMBER})/(?P<max>{_NUMBER})(?:/(?P<mdev>{_NUMBER}))?"
-    r"(?P<unit>\s?[^\W\d_]+\.?)?(?:, .*)?"
+    rf"\S.*(?:/| )\S+ = (?P<min>{_NUMBER})(?P<min_unit>{_UNIT})?(?:/|, avg = )(?P<avg>{_NUMBER})(?P<avg_unit>{_UNIT})?"
+    rf"(?:/|, max = )(?P<max>{_NUMBER})(?P<max_unit>{_UNIT})?(?:(?:/|, \S+ = )(?P<mdev>{_NUMBER})(?P<mdev_unit>{_UNIT})?)?"
+    rf"(?P<unit>\s{_UNIT})?(?:, .*)?"
 )
-_IS_RTT = re.compile(r"(?:rtt|round-trip) |[^\s/]+/[^\s/]+/\S+ = ")
+_MEDIAN_RTT = re.compile(
+    rf"RTT\[(?P<unit>ms)\]: min = (?P<min>{_NUMBER}), .*max = (?P<max>{_NUMBER})"
+)
+_IS_RTT = re.compile(r"(?:rtt|round-trip|RTT\[ms\]:) |[^\s/]+/[^\s/]+/\S+ = ")
+_SCALE_MS = {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "usec": 1e-3, "s": 1e3, "sec": 1e3, "ns": 1e-6}
 _IS_PING = re.compile(
     r"^[ \t]*(?:(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\d+ bytes from .*seq=\d|\d+ packets transmitted, \d+ |"
     r"(?:rtt|round-trip) .*min/avg/max)|\bping6? statistics",
     re.M,
 )
 # Other programs have ping's headings or its last lines, and measure something else.
-_OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok|^(?:HPING|ARPING) |^len=\d+ ip=", re.M)
+_OTHER_PING = re.compile(
+    r"packet\(s\) transmitted\s*$|^connected to |\bconnects, \d+ ok|^(?:HPING|ARPING) |^len=\d+ ip=",
+    re.M,
+)
 _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 # ping measures time only if its 16-byte timestamp fits into the payload (ping(8), option -s).
 _TIMESTAMP_BYTES = 16
@@ -86,7 +97,8 @@ class PingRun:
     carried a time; `payload_bytes`, too, where its heading is missing; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
     that is the standard deviation). `replies` is empty with option -q. `went_back` counts ping's own
     warnings that its clock went back, and times below 0; `resolution_ms` is the last place of its smallest time.
-    Where `ended` is false ping was stopped, and all is counted from its answers.
+    Where `ended` is false ping was stopped, and all is counted from its answers. `misprinted_loss_ratio` is the share of
+    losses that it prints, where that isn't the share by its counts.
     """
 
     target: str = printed("target", "", "whom it asked")
@@ -108,6 +120,7 @@ class PingRun:
     went_back: int = 0
     resolution_ms: float = 0.001
     ended: bool = True
+    misprinted_loss_ratio: float | None = None
 
     @property
     def least_ms(self) -> float | None:
@@ -156,10 +169,10 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
         elif _IS_REPLY.match(line) and not _ERROR.fullmatch(line):
             replies.append(_reply(source, number, line))
         elif _IS_RTT.match(line):
-            rtt = _RTT.fullmatch(line)
-            if not rtt or not (rtt["unit"] or "(ms)" in line):
+            rtt = _RTT.fullmatch(line) or _MEDIAN_RTT.fullmatch(line)
+            if not rtt or not (rtt["unit"] or "(ms)" in line or rtt["min_unit"]):
                 raise _unreadable(source, number, line, "min/avg/max/mdev and the unit ms")
-        elif summary or " packets transmitted, " in line:
+        elif summary or re.search(r" packet(?:s|\(s\)) transmitted, ", line):
             counts = _counts(source, number, line)
         summary = _STATISTICS.fullmatch(line) is not None
     if not (header or counts or replies or rtt):
@@ -174,7 +187,7 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
     if (
         counts.received
         and not rtt
-        and (timed or not header or int(header["payload"]) >= _TIMESTAMP_BYTES)
+        and (timed or not header or int(header["payload"] or 0) >= _TIMESTAMP_BYTES)
     ):
         raise cut_off(source, len(lines), "the line with the least, mean and largest rtt")
     return _run(text, header, counts, rtt, replies)
@@ -188,7 +201,7 @@ class _Counts:
     received: int
     bsd: bool
     more: dict[str, int]
-    lost: bool
+    lost: str
     time_ms: int | None
 
 
@@ -199,10 +212,10 @@ def _counts(source: str, number: int, line: str) -> _Counts:
     if len(counts) < 2 or not counts[0] or not counts[1]:
         raise _unreadable(source, number, line, "the counts of packets")
     more: dict[str, int] = {}
-    lost, time_ms = False, None
+    lost, time_ms = "", None
     for part in parts[2:]:
         if _LOST.fullmatch(part):
-            lost = True
+            lost = part
         elif match := _MORE.fullmatch(part):
             more[match["word"]] = int(match["count"])
         elif match := _TIME.fullmatch(part):
@@ -226,7 +239,7 @@ def _run(
     return PingRun(
         target=target,
         address=named.get("named") or named.get("address") or target,
-        payload_bytes=int(named["payload"]) if named else None,
+        payload_bytes=int(named["payload"]) if named.get("payload") else None,
         transmitted=counts.transmitted,
         received=counts.received,
         loss_ratio=loss_ratio(counts.transmitted, counts.received),
@@ -234,14 +247,25 @@ def _run(
         errors=counts.more.get("errors", 0),
         time_ms=counts.time_ms,
         rtt_min_ms=_ms(rtt, "min"),
-        rtt_avg_ms=_ms(rtt, "avg"),
+        rtt_avg_ms=_ms(rtt, "avg") if rtt and "avg" in rtt.groupdict() else None,
         rtt_max_ms=_ms(rtt, "max"),
-        rtt_mdev_ms=_ms(rtt, "mdev"),
+        rtt_mdev_ms=_ms(rtt, "mdev") if rtt and "mdev" in rtt.groupdict() else None,
         replies=tuple(replies),
         went_back=len(_WENT_BACK.findall(text)) + sum((reply.rtt_ms or 0) < 0 for reply in replies),
-        resolution_ms=last_place(rtt["min"]) if rtt else 0.001,
+        resolution_ms=last_place(rtt["min"]) * _scale(rtt, "min") if rtt else 0.001,
         ended=NOT_ENDED not in text,
+        misprinted_loss_ratio=misprinted_loss(counts.lost, counts.transmitted, counts.received),
     )
+
+
+def misprinted_loss(printed: str, transmitted: int, received: int) -> float | None:
+    """Return the share of losses in a text such as "12.5% packet loss", where these counts make another: by more than
+    rounding to whole per cent does."""
+    share = re.search(r"(-?\d+(?:[.,]\d+)?) ?%|% ?(\d+(?:[.,]\d+)?)", printed)
+    if not share or not transmitted or received > transmitted:
+        return None
+    percent = float((share[1] or share[2]).replace(",", "."))
+    return percent / 100 if abs(percent - 100 * (1 - received / transmitted)) > 1.01 else None
 
 
 def loss_ratio(transmitted: int, received: int) -> float | None:
@@ -261,7 +285,7 @@ def _reply(source: str, number: int, line: str) -> PingReply:
         raise _unreadable(source, number, line, "SIZE bytes from ADDRESS: icmp_seq=N ttl=N time=N")
     return PingReply(
         seq=int(match["seq"]),
-        ttl=None if match["ttl"] is None else int(match["ttl"]),
+        ttl=int(ttl) if (ttl := match["ttl"] or match["last_ttl"]) else None,
         rtt_ms=_ms(match, "rtt"),
         timestamp_s=_unix_time_s(match["stamp"] or match["clock"] or ""),
         duplicate="(DUP!)" in match["remarks"],
@@ -275,7 +299,16 @@ def _unix_time_s(stamp: str) -> float | None:
 
 
 def _ms(match: re.Match[str] | None, name: str) -> float | None:
-    return None if match is None or match[name] is None else float(match[name].replace(",", "."))
+    """A group's number in ms, by the unit behind it or at the end; words of other languages are of ms."""
+    if match is None or match[name] is None:
+        return None
+    return float(match[name].replace(",", ".")) * _scale(match, name)
+
+
+def _scale(match: re.Match[str], name: str) -> float:
+    units = match.groupdict()
+    unit = (units.get(f"{name}_unit") or units.get("unit") or "").strip(" .")
+    return _SCALE_MS.get(unit, 1.0)
 
 
 def _unreadable(source: str, number: int, line: str, expected: str) -> ParseError:

@@ -22,6 +22,7 @@ from measuretwice.parse.ping import (
     is_ping,
     last_place,
     loss_ratio,
+    misprinted_loss,
     parse_unix_ping,
     with_statistics,
 )
@@ -39,6 +40,7 @@ _WINDOWS_COUNTS = re.compile(
     r"^" + r"[^=\n]*=\s?\d{1,10}(?!\d)" * 3 + r"[^=\n]*(?:\n[^=\n]*)?[(?]\s?(?:%\s?\d|\d+\s?%)",
     re.M,
 )
+_GOES_ON = re.compile(r"(=\s?\d{1,10},)[ \t]*\n[ \t]*")
 _BEGINS = re.compile(r"^(?:.*[^\w.:])?(?P<bytes>\d+)(?![\d.:]).*:\s*$")
 _UNIX_BEGINS = re.compile(r"[ \t]*(?:PING6?[ (]|Ping \S+ \()")
 _FPING = re.compile(
@@ -47,7 +49,7 @@ _FPING = re.compile(
     re.M,
 )
 _FPING_TOTAL = re.compile(
-    r"^(?P<target>\S+) +: xmt/rcv/%loss = (?P<xmt>\d+)/(?P<rcv>\d+)/\d+%"
+    r"^(?P<target>\S+) +: xmt/rcv/%loss = (?P<xmt>\d+)/(?P<rcv>\d+)/(?P<lost>-?\d+%)"
     r"(?:, min/avg/max = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+))?",
     re.M,
 )
@@ -103,8 +105,9 @@ def _form_of(text: str) -> PingForm:
 
 
 def _ascii(text: str) -> str:
-    """The text with a question mark for each letter of others: the console's code page isn't known."""
-    return text.encode("ascii", "replace").decode("ascii")
+    """The text with a question mark for each letter of others: the console's code page isn't known. Sums that go on
+    in the next line, as in Italian and Portuguese, stand in one."""
+    return _GOES_ON.sub(r"\1 ", text.encode("ascii", "replace").decode("ascii"))
 
 
 def _is_windows(text: str) -> bool:
@@ -123,7 +126,9 @@ def _windows(text: str, source: str) -> PingRun:
     added = [(n, match) for n, match in sums if _adds_up(match)]
     # The share that was lost tells counts from times; a person may have left it out.
     counts = next((row for row in reversed(added) if row[0] in shares), None)
-    counts = counts or next(iter(added), None)
+    counts = (
+        counts or next(iter(added), None) or next((row for row in sums if row[0] in shares), None)
+    )
     if counts is None:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     at, (sent, came) = counts[0], (int(counts[1][1]), int(counts[1][2]))
@@ -135,6 +140,8 @@ def _windows(text: str, source: str) -> PingRun:
     head = next((match for line in lines[:first] if (match := _BEGINS.match(line))), None)
     target = next(iter(re.findall(_ADDRESS, "\n".join(lines[max(at - 3, 0) : at]))[-1:]), "")
     received = min(came, len(answers)) if times and answers else came if times else 0
+    # More than was sent, or no sum: that isn't what routers said.
+    received = came if came > sent else received
     return PingRun(
         target=target,
         address=target,
@@ -160,6 +167,7 @@ def _windows(text: str, source: str) -> PingRun:
             for number, match in enumerate(answers, start=1)
         ),
         resolution_ms=1.0,
+        misprinted_loss_ratio=misprinted_loss(" ".join(lines[at : at + 2]), sent, came),
         ended=NOT_ENDED not in text,
     )
 
@@ -238,6 +246,7 @@ def _fping(text: str, source: str) -> PingRun:
         rtt_mdev_ms=None,
         replies=replies,
         resolution_ms=last_place(least),
+        misprinted_loss_ratio=misprinted_loss(total["lost"], sent, received) if total else None,
     )
 
 

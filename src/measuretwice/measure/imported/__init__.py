@@ -207,11 +207,13 @@ def _measure(
         _add(partial(read_totals, Collect(**{name: part}), layout.raw), what, imported)
     _flows(lab, params, tests, layout, imported)
     host_state: list[HostState] = []
+    others = frozenset(piece.path.name for piece in found.of("ping")) - layout.idle_pings
     ss_name = layout.collect.ss_name
 
     def nodes() -> Measured:
         queue = layout.collect.queue
-        host_state.append(read_host_state(layout.raw, ss_name, queue.file if queue else None))
+        state = read_host_state(layout.raw, ss_name, queue.file if queue else None)
+        host_state.append(replace(state, other_pings=others))
         return {}
 
     _add(nodes, "how the nodes were set", imported)

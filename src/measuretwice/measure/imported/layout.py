@@ -14,191 +14,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from measuretwice.lab import Lab
-from measuretwice.lab.schema.network import Collect, QdiscAt
+from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
-from measuretwice.measure.imported.counters import place_counters
+from measuretwice.measure.imported.counters import Snapshots, find_snapshots, place_counters
 from measuretwice.measure.imported.files import Piece, Pieces
-from measuretwice.parse import PingRun, Qdisc, QdiscSample, TcClass, parse_tc_qdiscs
+from measuretwice.parse import PingRun, QdiscSample, TcClass
 from measuretwice.parse.formats import TC_CLASSES
 from measuretwice.parse.ping import NOT_ENDED
-from measuretwice.parse.tc_log import snapshots_of
-
-# What tc's JSON and text call an interface where tc was asked for one, and so doesn't name it.
-UNNAMED = "the-interface"
-# Less is no test's data.
-DATA_BYTES = 100_000
-COUNTERS = ("bytes", "packets", "drops", "overlimits", "requeues")
-_SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ requeues \d+\)")
-
-
-@dataclass
-class Snapshots:
-    """Each node's snapshots before and after, as text. `node` and `device` are the bottleneck's, None where
-    it isn't there; `misplaced` says where what belongs there stands instead, `lacking` why its counters say
-    nothing."""
-
-    pairs: dict[str, dict[str, str]] = field(default_factory=dict)
-    used: dict[Path, str] = field(default_factory=dict)
-    node: str | None = None
-    device: str | None = None
-    misplaced: str | None = None
-    lacking: str | None = None
-
-
-def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
-    """Return the snapshots by node. What is left out is said in `found.left_out`."""
-    shots, place = Snapshots(), lab.file.collect.bottleneck
-    groups: dict[tuple[object, ...], list[Piece]] = defaultdict(list)
-    for piece in found.of("tc"):
-        looks = [_look(piece, snapshot.text) for snapshot in snapshots_of(piece.text)]
-        groups[piece.node, _places(_qdiscs(looks[0]))] += [looks[0], *looks[1:][-1:]]
-    best = _bottleneck(groups, place)
-    for number, (key, pieces) in enumerate(groups.items()):
-        node = str(key[0] or (place.node if place and key == best else f"node-{number + 1}"))
-        pieces.sort(key=_age)
-        earlier, later = pieces[0], pieces[-1]
-        found.left_out += [
-            f"{piece.path}: between {earlier.path.name} and {later.path.name}"
-            for piece in pieces[1:-1]
-            if piece.path not in (earlier.path, later.path)
-        ]
-        if node in shots.pairs:
-            found.left_out += [f"{piece.path}: another snapshot of {node}" for piece in pieces]
-            continue
-        if earlier is not later:
-            shots.pairs[node] = {"before": _named(earlier.text), "after": _named(later.text)}
-            shots.used[earlier.path] = f"{node}'s tc before"
-            both = " before and after" if later.path == earlier.path else " after"
-            shots.used[later.path] = f"{node}'s tc{both}" + _swapped(earlier, later)
-        elif later.when == "before" or key != best:
-            # Of its settings alone: its counters may be of any time.
-            shots.pairs[node] = dict.fromkeys(("before", "after"), _named(later.text))
-            shots.used[later.path] = f"{node}'s tc, for its settings"
-            if key == best:
-                shots.lacking = f"there is one snapshot alone of {node}'s qdiscs, before the test"
-        else:
-            kinds = frozenset(name for name in lab.file.run.qdiscs if not name.startswith("="))
-            text = _named(later.text)
-            shots.pairs[node] = {"before": at_first(text, kinds), "after": text}
-            shots.used[later.path] = f"{node}'s tc since it was set up"
-    if best is not None and place is not None:
-        _place(shots, place)
-    return shots
-
-
-def _look(piece: Piece, text: str) -> Piece:
-    """One of the looks at the qdiscs in a file."""
-    return replace(piece, text=text, content=parse_tc_qdiscs(text, piece.path.name))
-
-
-def _qdiscs(piece: Piece) -> list[Qdisc]:
-    content = piece.content if isinstance(piece.content, tuple) else ()
-    return [qdisc for qdisc in content if isinstance(qdisc, Qdisc)]
-
-
-def _age(piece: Piece) -> tuple[int, int]:
-    """What sorts snapshots of a node by their time: the packets counted, and their names where these are equal."""
-    packets = sum(qdisc.sent_packets or 0 for qdisc in _qdiscs(piece))
-    return packets, {"before": 0, None: 1, "after": 2}[piece.when]
-
-
-def _places(qdiscs: list[Qdisc]) -> frozenset[tuple[object, ...]]:
-    return frozenset((qdisc.dev, qdisc.kind, qdisc.root, qdisc.parent) for qdisc in qdiscs)
-
-
-def _bottleneck(
-    groups: dict[tuple[object, ...], list[Piece]], place: QdiscAt | None
-) -> tuple[object, ...] | None:
-    """The snapshots of the bottleneck's node: by the node's name, else those with most bytes in a
-    qdisc of its kind."""
-    if place is None:
-        return None
-    named = [key for key in groups if key[0] == place.node]
-    fits = named or [key for key in groups if key[0] is None]
-
-    def most(key: tuple[object, ...]) -> int:
-        qdiscs = [
-            qdisc for piece in groups[key] for qdisc in _qdiscs(piece) if qdisc.kind == place.kind
-        ]
-        return max((qdisc.sent_bytes or 0 for qdisc in qdiscs), default=-1)
-
-    best = max(fits, key=most, default=None)
-    return best if best is not None and most(best) >= 0 else None
-
-
-def _place(shots: Snapshots, place: QdiscAt) -> None:
-    """The interface that the data leaves by, if the bottleneck's qdisc stands there."""
-    pair = shots.pairs.get(place.node)
-    if pair is None:
-        return
-    before = {(qdisc.dev, qdisc.handle): qdisc for qdisc in parse_tc_qdiscs(pair["before"], "tc")}
-    after = parse_tc_qdiscs(pair["after"], "tc")
-
-    def sent(qdisc: Qdisc) -> int:
-        earlier = before.get((qdisc.dev, qdisc.handle))
-        return (qdisc.sent_bytes or 0) - ((earlier.sent_bytes or 0) if earlier else 0)
-
-    busiest = max((qdisc for qdisc in after if qdisc.root), key=sent, default=None)
-    of_kind = [qdisc for qdisc in after if qdisc.kind == place.kind]
-    if busiest is None or not of_kind:
-        return
-    if sent(busiest) < DATA_BYTES:
-        counted = any(qdisc.sent_bytes is not None for qdisc in after)
-        shots.lacking = shots.lacking or (
-            f"{place.node} sent nothing between the two snapshots of its qdiscs"
-            if counted
-            else f"tc printed no counters of {place.node}'s qdiscs: it needs -s"
-        )
-        return
-    here = [qdisc for qdisc in of_kind if qdisc.dev == busiest.dev]
-    if here:
-        shots.node, shots.device = place.node, here[0].dev
-    else:
-        shots.misplaced = (
-            f"a {place.kind} on {', '.join(sorted({str(qdisc.dev) for qdisc in of_kind}))}; most bytes "
-            f"left by {busiest.dev}, which has none"
-        )
-
-
-def _swapped(earlier: Piece, later: Piece) -> str:
-    if earlier.when == "after" or later.when == "before":
-        return f", by its counters, whatever {earlier.path.name} is called"
-    return ""
-
-
-def _named(text: str) -> str:
-    """tc's output from its first qdisc on, with a name for the interface where tc gives none."""
-    if '"kind"' in text:
-        begin = re.search(r"^[ \t]*\[", text, re.M)
-        qdiscs = json.loads(text[begin.start() :] if begin else text)
-        return json.dumps([{**qdisc, "dev": qdisc.get("dev", UNNAMED)} for qdisc in qdiscs])
-    text = text[text.index("qdisc ") :]
-    return re.sub(r"^(qdisc \S+ \S+: )(?!dev )", rf"\1dev {UNNAMED} ", text, flags=re.M)
-
-
-def at_first(text: str, kinds: frozenset[str]) -> str:
-    """A snapshot as it was when its qdiscs of these kinds had counted nothing yet; of other kinds, which
-    a lab doesn't set up, nobody knows since when they count: they stay as they are."""
-    if text.startswith("["):
-        return json.dumps(
-            [
-                {**qdisc, **dict.fromkeys(COUNTERS, 0)} if qdisc.get("kind") in kinds else qdisc
-                for qdisc in json.loads(text)
-            ]
-        )
-    parts = re.split(r"^(?=qdisc )", text, flags=re.M)
-    nothing = r"Sent 0 bytes 0 \1 (dropped 0, overlimits 0 requeues 0)"
-    return "".join(
-        _SENT.sub(nothing, part) if part.split(" ")[1:2] and part.split(" ")[1] in kinds else part
-        for part in parts
-    )
 
 
 @dataclass
 class Layout:
     """`raw` is the folder; `collect` what of the lab's own can be read there. `used` are the files by what
-    each was taken for; `missing` what isn't looked at, with the file that isn't there."""
+    each was taken for; `missing` what isn't looked at, with the file that isn't there; `idle_pings` the files of
+    those of the idle path."""
 
     raw: Path
     collect: Collect
@@ -206,6 +36,7 @@ class Layout:
     missing: list[str] = field(default_factory=list)
     sockets: Sockets = field(default_factory=Sockets)
     snapshots: Snapshots = field(default_factory=Snapshots)
+    idle_pings: set[str] = field(default_factory=set)
 
     def put(self, node: str, name: str, text: str) -> None:
         """Write a file of a node."""
@@ -321,8 +152,10 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
             layout.used[piece.path] = f"{node}'s ping" + (
                 " beside the flows" if key != "ping" else ""
             )
-            if not _ping(piece).ended:
-                layout.used[piece.path] += f" ({NOT_ENDED})"
+            if remarks := _remarks(_ping(piece)):
+                layout.used[piece.path] += f" ({'; '.join(remarks)})"
+            if key == "ping":
+                layout.idle_pings.add(piece.path.name)
         what = (
             "the idle path's round-trip time" if key == "ping" else "round trips beside the flows"
         )
@@ -357,6 +190,24 @@ def _ping(piece: Piece) -> PingRun:
     return piece.content
 
 
+# What a router or the host itself says of a ping that went nowhere.
+_WHY_NOT = re.compile(
+    r"Destination \w+ Unreachable|[Mm]essage too long, mtu=\d+|Time to live exceeded|Packet filtered"
+    r"|Network is unreachable|Operation not permitted"
+)
+
+
+def _remarks(ping: PingRun) -> list[str]:
+    """Return what of a ping is always said: that it was stopped, what it lost, and what came twice."""
+    lost = ping.transmitted - ping.received
+    return [
+        *([] if ping.ended else [NOT_ENDED]),
+        *([f"{lost} of {ping.transmitted} lost"] if lost > 0 else []),
+        *([f"{ping.duplicates} came twice"] if ping.duplicates else []),
+        *([f"{ping.errors} answered by an error"] if ping.errors else []),
+    ]
+
+
 def _by_sender(
     found: Pieces, pieces: list[Piece], clients: list[Client], only: str | None
 ) -> dict[str, Piece]:
@@ -367,6 +218,7 @@ def _by_sender(
         if _ping(piece).received == 0:
             found.failed.append(
                 f"{piece.path.name}: none of {_ping(piece).transmitted} pings came back"
+                + (f" ({reason[0]})" if (reason := _WHY_NOT.search(piece.text)) else "")
             )
             _leave_out(found, [piece], "no ping came back")
         elif piece.node and piece.node not in taken:
