@@ -9,6 +9,7 @@ from command_line import ROOT, call_lab
 
 from measuretwice.checks import causes, limits
 from measuretwice.checks.registry import RunUnderTest
+from measuretwice.measure.connections import WINDOW
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, Socket
 from measuretwice.measure.transfers import Amount, Row, Transfer
@@ -397,7 +398,8 @@ def test_what_limits_a_flow_is_said_with_its_share_and_what_would_tell_more() ->
     assert sum(line.startswith("not told: ") for line in by_iperf3) == 2
     flow = Socket(
         "romeo", 40968, "10.0.0.2:5201", "reno", alive_s=20.0, busy_s=16.0, rwnd_limited_ratio=0.75,
-        sndbuf_limited_ratio=0.0, window_max_bytes=45_000, bytes_sent=22_000_000, bytes_acked=22_000_000,
+        sndbuf_limited_ratio=0.0, window_max_bytes=62_000, bytes_sent=22_000_000, bytes_acked=22_000_000,
+        window_usual_bytes=45_000, held_up_by={WINDOW: 1.0},
     )  # fmt: skip
     by_ss = limits(
         RunUnderTest(
@@ -405,7 +407,7 @@ def test_what_limits_a_flow_is_said_with_its_share_and_what_would_tell_more() ->
         )
     )
     assert [line.split(" % ")[0].split()[-1] for line in by_ss[:4]] == ["60", "20", "20", "20"]
-    assert "60 % of the time the receiver's window, at most 45000 B" in by_ss[0]
+    assert "60 % of the time the receiver's window of 45000 B" in by_ss[0]
     assert "not told: how busy the processors were (iperf3 -J, or -V)" in by_ss
 
 

@@ -99,11 +99,28 @@ def test_what_a_socket_says_is_a_cause(
 
 
 def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Remeasured) -> None:
-    other = Socket("romeo", 4, "10.10.2.100:80", "reno", 200, 200, 0, 0, 10**6, 10**8, 10**8, False)
+    other = Socket(
+        "romeo",
+        4,
+        "10.10.2.100:80",
+        "reno",
+        200,
+        200,
+        0,
+        0,
+        10**6,
+        10**8,
+        10**8,
+        False,
+        seen=(1, 9),
+    )
     more = replace(mathis.host_state, sockets=(*mathis.host_state.sockets, other))
     [found] = findings(mathis, more)
     assert found.id == "other-traffic"
     assert "10.10.2.100:80" in found.measured
+    # A log that was appended to has connections of earlier runs.
+    earlier = replace(other, seen=(10**6, 10**6 + 9))
+    assert not findings(mathis, replace(more, sockets=(*mathis.host_state.sockets, earlier)))
 
 
 def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Remeasured) -> None:

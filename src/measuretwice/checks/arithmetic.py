@@ -73,18 +73,20 @@ def impossible(run: RunUnderTest) -> Finding | Right | None:
 def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
     sent, received, again = transfer.sent, transfer.received, transfer.retransmits
     no_measurement = (
-        "This system doesn't give iperf3 TCP's own numbers, so that these columns hold whatever was in memory "
-        "(as on WSL 1). Bytes and rates are counted otherwise."
+        "These columns are no measurement: the system doesn't give iperf3 TCP's own numbers (as WSL 1), or a count fell below "
+        "0, which is printed as nearly 2^32. Bytes and rates are counted otherwise, and may be right."
     )
+    wrong = []
     if sent and again and again > 2 * max(sent.bytes / LEAST_MSS_BYTES, 1):
-        yield (
-            f"{again} segments resent, of {_size(sent.bytes)} sent",
-            "no more resent than sent",
-            no_measurement,
+        wrong.append(
+            (f"{again} segments resent, of {_size(sent.bytes)} sent", "no more resent than sent")
         )
     tiny = min((row.cwnd_bytes for row in transfer.rows if row.cwnd_bytes), default=None)
     if tiny is not None and tiny < LEAST_WINDOW_BYTES:
-        yield f"a congestion window of {tiny} B", "at least a segment", no_measurement
+        wrong.append((f"a congestion window of {tiny} B", "at least a segment in it"))
+    if wrong:
+        counted, possible = ("; ".join(words) for words in zip(*wrong, strict=True))
+        yield counted, possible, no_measurement
     if sent and received and not transfer.omit_s:
         slack = (EXACT_RATIO if transfer.exact else ROUNDED_RATIO) * sent.bytes + BLOCK_BYTES
         if received.bytes > sent.bytes + slack:

@@ -49,7 +49,12 @@ def unfit(run: RunUnderTest) -> Finding | None:
 @check(FindingKind("two-runs"), needs=("several_runs", "foreign_logs"))
 def of_one_run(run: RunUnderTest) -> Finding | None:
     """The clients' times, and ss's connections against those that iperf3 names."""
-    contradiction = run.measured_text("several_runs") or run.measured_text("foreign_logs")
+    contradiction = run.measured_text("several_runs")
+    if foreign := run.measured_text("foreign_logs"):
+        return Finding(
+            "two-runs", foreign, "the connection that iperf3 names, in the log of ss",
+            "What ss says of another connection, or of another run, says nothing about this one.",
+        )  # fmt: skip
     if contradiction is None:
         return None
     return Finding(
@@ -66,7 +71,7 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
         "mptcp",
         "Whether the senders' sockets are parts of one MPTCP connection (tcp-ulp-mptcp in ss).",
         explains=(
-            "two-runs", "other-traffic", "path", "flows", "bandwidth", "unexplained", "retransmissions",
+            "two-runs", "other-traffic", "path", "flows", "bandwidth", "unexplained", "retransmissions", "link-rate",
         ),
         hints=(
             "ss has more connections to the receiver than iperf3 names. What stands at the end of their lines?",
@@ -82,7 +87,8 @@ def multipath(run: RunUnderTest) -> Finding | None:
     if not subflows:
         return None
     acked = ", ".join(
-        f"{(socket.bytes_acked or 0) / 1e6:.4g} MB from port {socket.port}" for socket in subflows
+        f"{(socket.bytes_acked or 0) / 1e6:.4g} MB from {socket.last.local_address if socket.last else ''}:{socket.port}"
+        for socket in subflows
     )
     return Finding(
         "mptcp",

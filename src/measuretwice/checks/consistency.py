@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
-from measuretwice.measure.host_state import Interface, place_of
+from measuretwice.measure.host_state import Interface, Socket, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
@@ -18,7 +18,6 @@ from measuretwice.tcp.model import (
 
 # What two tools may differ in that count the same bytes.
 SAME_SHARE = 0.03
-SAMPLE_SLACK_S = 0.5
 # What a sender may have in its buffer where nobody said how much.
 UNSAID_BUFFER_BYTES = 4 << 20
 # A rate, its bytes and its time are of one line of iperf3.
@@ -130,20 +129,17 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
         or any(socket.bytes_acked is None for socket in sockets)
     ):
         return
-    longest_s = max(socket.alive_s for socket in sockets)
-    unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
-    late = unsampled_s / longest_s if longest_s else 1.0
     buffer = run.param("wmem_max_bytes") or UNSAID_BUFFER_BYTES
 
-    def differ(said: float, acked: float, flows: int) -> bool:
-        most = acked * (1 + SAME_SHARE + late) + flows * buffer
+    def differ(said: float, acked: float, flows: Sequence[Socket]) -> bool:
+        most = acked * (1 + SAME_SHARE) + run.unseen_bytes(flows) + len(flows) * buffer
         return not acked * (1 - SAME_SHARE) <= said <= most
 
     acked, received = (
         sum(socket.bytes_acked or 0 for socket in sockets),
         run.host_state.received_bytes,
     )
-    if received and differ(received, acked, len(sockets)):
+    if received and differ(received, acked, sockets):
         yield (
             f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
             "acknowledged (ss)"
@@ -154,7 +150,7 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
             end.sent_bytes for end in run.host_state.ends if end.node == node and end.sent_bytes
         ]
         acked = sum(socket.bytes_acked or 0 for socket in own)
-        if said and differ(sum(said), acked, len(own)):
+        if said and differ(sum(said), acked, own):
             yield (
                 f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's word, and had {acked / 1e6:.4g} MB "
                 "acknowledged (ss)"

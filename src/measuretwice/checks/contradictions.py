@@ -18,6 +18,11 @@ PATH_SLACK_MS = 2.0
 LEAST_SAMPLES = 50
 IDLE_SHARE = 0.02
 CHANCE = 3.0
+# Segments sent again that the receiver had.
+FEW_NEEDLESS = 20
+NEEDLESS_RATIO = 0.5
+# net.ipv4.tcp_reordering, from which each connection starts.
+USUAL_REORDERING = 3
 
 
 @check(
@@ -93,3 +98,42 @@ def never_empty(run: RunUnderTest) -> Finding | None:
         "(overhead, linklayer, mpu).",
         symptom=f"{100 * used:.3g} % of the link was used, and its queue was hardly ever empty",
     )
+
+
+@check(
+    FindingKind(
+        "reordering",
+        "Segments that were sent again though the receiver had them (dsack_dups in ss), compared with all that were sent again.",
+        explains=("retransmissions", "loss-ratio", "unexplained"),
+        hints=(
+            "Compare how many segments were sent again with how many were lost.",
+            "ss says how many of them the receiver had already (dsack_dups), and how far out of order packets came (reordering).",
+            "Packets overtake each other on the way, so that TCP takes them for lost: several paths, or a delay that varies from packet to packet (netem's jitter).",
+        ),
+    ),
+    needs=("retransmits", "retrans_total", "spurious_retransmits", "qdisc_drops"),
+)
+def reordering(run: RunUnderTest) -> Finding | None:
+    again = run.measured("retransmits") or run.measured("retrans_total")
+    needless, drops = run.measured("spurious_retransmits"), run.measured("qdisc_drops")
+    far = max(
+        (socket.last.reordering or 0 for socket in run.data_sockets() if socket.last), default=0
+    )
+    if (
+        far <= USUAL_REORDERING
+        or not again
+        or not needless
+        or needless < max(FEW_NEEDLESS, NEEDLESS_RATIO * again)
+    ):
+        return None
+    if drops is not None and again <= 1.1 * drops + FEW_NEEDLESS:
+        return None
+    return Finding(
+        "reordering",
+        f"{again:.0f} segments resent, of which the receiver had {needless:.0f} already (dsack_dups)"
+        + (f", and {drops:.0f} dropped" if drops is not None else "")
+        + f"; packets came up to {far} places out of order (reordering)",
+        "nothing resent but what was lost",
+        "Packets overtook each other, and TCP took those that were late for lost: the window shrinks as by losses.",
+        symptom=f"{needless:.0f} of {again:.0f} segments were resent though the receiver had them",
+    )  # fmt: skip

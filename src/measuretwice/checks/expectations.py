@@ -216,7 +216,8 @@ def _resent(run: RunUnderTest) -> Iterator[str]:
             continue
         share = again * USUAL_MSS_BYTES / arrived.bytes
         used = arrived.rate_bps / payload_limit(1e6 * rate_mbit)
-        if share >= RESENT_SHARE and used < UNUSED_RATIO:
+        # More resent than sent is no count.
+        if RESENT_SHARE <= share <= 1 and used < UNUSED_RATIO:
             yield (
                 f"{100 * used:.0f} % of the link was used, and {100 * share:.0f} % of what was sent was sent again "
                 f"({transfer.source})"

@@ -26,11 +26,25 @@ FULL_RATIO = 0.85
 # What a path carries besides, such as pings and control connections.
 OTHER_SHARE = 0.03
 OTHER_BYTES = 200_000
-SAMPLE_SLACK_S = 0.5
 # A host in the world drops what its switch says every two seconds.
 FOREIGN_FRAMES_PER_S = 1.0
 # Packets that wait or travel at the moment of a snapshot.
 UNDERWAY_PACKETS = 50
+
+
+@check(FindingKind("wrong-algorithm"), needs=())
+def fallen_back(run: RunUnderTest) -> Finding | None:
+    """DCTCP without ECN, which both ends agree to as the connection begins, is Reno under its name."""
+    for socket in run.data_sockets():
+        if socket.last and "fallback_mode" in (socket.last.algorithm or ""):
+            return Finding(
+                "wrong-algorithm",
+                f"{socket.node}'s flow of dctcp fell back to what Reno does (ss: dctcp:fallback_mode)",
+                "dctcp, with ECN that both ends have agreed to",
+                "Without ECN nobody marks packets, so that DCTCP has losses alone to go by. Look at net.ipv4.tcp_ecn of both hosts.",
+                symptom="a flow isn't of the kind that was asked for",
+            )
+    return None
 
 
 @check(FindingKind("wrong-algorithm"), needs=("rivals_found", "flows"))
@@ -81,6 +95,7 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
         window = socket.window_max_bytes
         if socket.rwnd_limited_ratio < LIMITED_RATIO or window is None:
             continue
+        usual = socket.window_usual_bytes or window
         # A window as large as the setting allows is what was asked for.
         if most and window >= WINDOW_SHARE * most:
             continue
@@ -90,7 +105,7 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
         return Finding(
             "receive-window",
             f"{socket.node}'s flow waited for the receiver's window {100 * socket.rwnd_limited_ratio:.0f} % "
-            f"of its time; that was never above {window} B (ss)",
+            f"of its time; that was {'mostly' if usual < window else 'never above'} {usual} B (ss)",
             f"a window of up to {most:.0f} B, and losses or the link as the only limit"
             if most
             else "losses or the link as the only limit",
@@ -158,16 +173,19 @@ def other_traffic(run: RunUnderTest) -> Finding | Right | None:
         mss_bytes = run.measured("mss_bytes") or USUAL_MSS_BYTES
         frame_bytes = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
         # What was sent after ss's last sample isn't in it.
-        longest_s = max(socket.alive_s for socket in sockets)
-        unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
-        late_ratio = unsampled_s / longest_s if longest_s else 1.0
-        sent = sum(socket.bytes_sent or 0 for socket in sockets) * frame_bytes / mss_bytes
+        unseen, sent = (
+            data * frame_bytes / mss_bytes
+            for data in (
+                run.unseen_bytes(sockets),
+                sum(socket.bytes_sent or 0 for socket in sockets),
+            )
+        )
         interfaces = _interfaces(run.host_state)
         if not interfaces or any(socket.bytes_sent is None for socket in sockets):
             return None
         node, interface = max(interfaces, key=lambda pair: pair[1].sent_bytes or 0)
         crossed = interface.sent_bytes or 0
-        if crossed <= sent * (1 + OTHER_SHARE + late_ratio) + OTHER_BYTES:
+        if crossed <= sent * (1 + OTHER_SHARE) + unseen + OTHER_BYTES:
             return Right("other traffic")
         found = (
             f"{crossed / 1e6:.4g} MB left {node.name}'s {interface.name} while the flows sent "

@@ -22,6 +22,7 @@ Severity = Literal["error", "warning", "note"]
 Hints = tuple[str, str, str]
 # A connection that sent less is one for control: iperf3 has one beside its data's.
 DATA_BYTES = 100_000
+SAMPLE_SLACK_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,45 @@ class RunUnderTest:
         return [socket for socket in self._data_sockets() if socket.is_named is not False]
 
     def other_sockets(self) -> list[Socket]:
-        """Return connections of the senders' that carried data and that iperf3 doesn't name."""
-        return [socket for socket in self._data_sockets() if socket.is_named is False]
+        """Return connections of the senders' that carried data and that iperf3 doesn't name, but for those of other times
+        in the same log."""
+        ours = self.data_sockets()
+        return [
+            other
+            for other in self._data_sockets()
+            if other.is_named is False
+            and not any(other.node == socket.node and _apart(other, socket) for socket in ours)
+        ]
+
+    def unseen_bytes(self, sockets: Sequence[Socket]) -> float:
+        """Return how much the senders of these connections may have sent after ss's last look, at the fastest rate that is
+        known: ss sees nothing of the last part of a test, of up to an interval."""
+        nodes = {socket.node for socket in sockets}
+        tests = [
+            test
+            for test in (self.host_state.transfers if self.host_state else ())
+            if test.node in nodes
+        ]
+        seen_s = max(max(socket.alive_s, socket.busy_s or 0.0) for socket in sockets)
+        lasted_s = max(
+            (test.arrived.seconds + test.omit_s for test in tests if test.arrived), default=0.0
+        )
+        unseen_s = max((self.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S, lasted_s - seen_s)
+        rates = [
+            sum(
+                max(
+                    (
+                        8 * row.bytes / (row.end_s - row.start_s)
+                        for row in test.rows
+                        if row.end_s > row.start_s
+                    ),
+                    default=0.0,
+                )
+                for test in tests
+            ),
+            8 * sum(socket.bytes_acked or 0 for socket in sockets) / max(seen_s, unseen_s),
+        ]
+        return unseen_s * max(rates) / 8
 
     def _data_sockets(self) -> list[Socket]:
         sockets = self.host_state.sockets if self.host_state else ()
@@ -154,6 +192,11 @@ class RunUnderTest:
     def _must_need(self, name: str) -> None:
         if name not in self.needs:
             raise KeyError(f"{name!r} isn't among the values that this check says it needs")
+
+
+def _apart(socket: Socket, other: Socket) -> bool:
+    """Return whether no sample has both."""
+    return socket.seen[1] < other.seen[0] or other.seen[1] < socket.seen[0]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from measuretwice.checks.registry import (
     check,
     in_mbit,
 )
+from measuretwice.measure.connections import BUFFER, PROGRAM, RECEIVER, WINDOW
 from measuretwice.measure.host_state import Socket
 from measuretwice.measure.transfers import Row, Transfer
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
@@ -33,6 +34,7 @@ SHORT_RATIO = 0.1
 SHORT_S = 1.0
 # iperf3 always has something to send, so data is in flight all the time.
 BUSY_RATIO = 0.85
+PROGRAM_RATIO = 0.5
 LEAST_SECONDS = 2.0
 BUSY_PERCENT = 95.0
 USED_RATIO = 0.85
@@ -214,9 +216,32 @@ def application_limited(run: RunUnderTest) -> Finding | Right | None:
             "not TCP's.",
             symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
         )
+    if by_program := _nothing_more(run):
+        return by_program
     looked = [socket for socket in run.data_sockets() if socket.alive_s >= LEAST_SECONDS]
     known = any(socket.busy_s is not None for socket in looked)
     return Right("data in flight all the time") if known else None
+
+
+def _nothing_more(run: RunUnderTest) -> Finding | None:
+    """A flow that has less in flight than any window allows, since its program handed nothing more over."""
+    sockets = run.data_sockets()
+    rate_bps = sum(
+        8 * (socket.bytes_acked or 0) / max(socket.alive_s, LEAST_SECONDS) for socket in sockets
+    )
+    for socket in () if fills_the_link(run, rate_bps) else sockets:
+        share = socket.held_up_by.get(PROGRAM, 0.0)
+        if share < PROGRAM_RATIO or socket.alive_s < LEAST_SECONDS:
+            continue
+        return Finding(
+            "application-limited",
+            f"{socket.node}'s program had nothing more to send in {100 * share:.0f} % of ss's samples (app_limited), and less was "
+            "in flight than the windows allow",
+            "data that waits to be sent, all the time",
+            "The program that sends decided how fast, not TCP: iperf3's -b, another program's own pace, or a host too slow for it.",
+            symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
+        )
+    return None
 
 
 @check(FindingKind("application-limited"), needs=())
@@ -344,12 +369,21 @@ def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
         return
     who, busy = f"{socket.node}:{socket.port}", min(socket.busy_s / socket.alive_s, 1.0)
     window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
-    most = f", at most {socket.window_max_bytes} B" if socket.window_max_bytes else ""
+    usual = f" of {socket.window_usual_bytes} B" if socket.window_usual_bytes else ""
+    # What ss has no clock for, each sample shows at its moment.
+    rest, moments = busy * max(1 - window - buffer, 0.0), socket.held_up_by
+    is_bbr = (socket.congestion_control or "").startswith("bbr")
+    none = (
+        "the pace that BBR keeps"
+        if is_bbr
+        else "neither window, nor the program: pacing, or the host's own queue"
+    )
     for share, what in (
-        (window * busy, f"the receiver's window{most} (ss: rwnd_limited)"),
-        (buffer * busy, "the sender's own buffer (ss: sndbuf_limited)"),
-        (1 - busy, "the program, which had nothing to send (ss: busy)"),
-        (busy * (1 - window - buffer), "the congestion window: losses, or what the path holds (ss: the rest)"),
+        (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, snd_wnd)"),
+        (busy * buffer + rest * moments.get(BUFFER, 0.0), "the sender's own buffer (ss: sndbuf_limited, app_limited)"),
+        (1 - busy + rest * moments.get(PROGRAM, 0.0), "the program, which had nothing to send (ss: busy, app_limited)"),
+        (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),
+        (rest * moments.get(None, 0.0), f"{none} (ss: unacked, less than the windows allow)"),
     ):  # fmt: skip
         yield share, f"{who}: {100 * share:.0f} % of the time {what}"
 
@@ -387,8 +421,9 @@ def _by_iperf3(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, s
                 percent / 100,
                 f"{transfer.node}: {percent:.0f} % of the time the {whose}'s processor was busy (iperf3)",
             )
-    if transfer.retransmits and arrived.bytes:
-        share = transfer.retransmits * USUAL_MSS_BYTES / arrived.bytes
+    share = (transfer.retransmits or 0) * USUAL_MSS_BYTES / max(arrived.bytes, 1)
+    # More sent again than sent is no count.
+    if 0 < share <= 1:
         yield (
             max(share, LEAST_SHARE),
             f"{transfer.node}: {100 * share:.2g} % of its segments sent again (iperf3)",

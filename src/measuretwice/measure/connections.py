@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+import math
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from measuretwice.parse import (
     SsSocket,
     parse_iperf3_json,
     parse_iperf3_text,
+    parse_ss,
     parse_ss_samples,
 )
 from measuretwice.tcp.traces import interpolate
@@ -25,6 +29,114 @@ from measuretwice.tcp.traces import interpolate
 # include/uapi/linux/tcp.h: TCP_CA_Open and TCP_CA_Disorder; what comes after has a smaller window.
 LAST_NORMAL_STATE = 1
 DAY_S = 86_400.0
+STALL_SAMPLES = 3
+_COUNTS = re.compile(r" (snd_wnd|cwnd|unacked|mss|bytes_acked):(\d+)")
+# What holds a connection up: its own window, its receiver's, its program, its buffer. A window with so much in it is full.
+WINDOW, RECEIVER, PROGRAM, BUFFER = "cwnd", "snd_wnd", "app_limited", "sndbuf_limited"
+FULL_WINDOW = 0.75
+
+
+@dataclass(frozen=True)
+class SsHistory:
+    """A connection over all samples: its `last` line, the time between its first and its last line, the numbers of these
+    two samples, the largest window that its peer offered and the usual one, and the longest time in which nothing new was
+    acknowledged while that was sampled three times at least.
+
+    `held_up_by` has how many of its samples show what held it up: WINDOW, RECEIVER, PROGRAM, BUFFER, or None where none of these.
+    """
+
+    last: SsSocket
+    alive_s: float
+    seen: tuple[int, int]
+    window_max_bytes: int | None
+    window_usual_bytes: int | None
+    stalled_s: float
+    held_up_by: Mapping[str | None, int]
+
+
+@dataclass
+class _History:
+    """What is noted of a connection, sample by sample; only its last line is read in full."""
+
+    first: tuple[float, int]
+    last: tuple[float, int] = (0.0, 0)
+    line: str = ""
+    queued: bool = False
+    windows: list[int] = field(default_factory=list)
+    held_up_by: Counter[str | None] = field(default_factory=Counter)
+    acked: int = -1
+    same_since_s: float = 0.0
+    same_samples: int = 0
+    stalled_s: float = 0.0
+
+    def add(self, now_s: float, number: int, line: str, has_queue: bool) -> None:
+        self.last, self.line, self.queued = (now_s, number), line, self.queued or has_queue
+        counts = {name: int(count) for name, count in _COUNTS.findall(line)}
+        if window := counts.get("snd_wnd"):
+            self.windows.append(window)
+        if "cwnd" in counts:
+            self.held_up_by[_held_up_by(counts, line)] += 1
+        if "bytes_acked" not in counts:
+            return
+        if counts["bytes_acked"] != self.acked:
+            self.acked, self.same_since_s, self.same_samples = counts["bytes_acked"], now_s, 0
+        self.same_samples += 1
+        if self.same_samples >= STALL_SAMPLES:
+            self.stalled_s = max(self.stalled_s, now_s - self.same_since_s)
+
+
+def _held_up_by(counts: Mapping[str, int], line: str) -> str | None:
+    """Return what held a connection up at one moment, by what was in flight; None where nothing tells it.
+
+    To the kernel a program that waits for room in the send buffer has nothing to send, too.
+    """
+    in_flight = counts.get("unacked", 0)
+    if in_flight >= FULL_WINDOW * counts["cwnd"]:
+        return WINDOW
+    if in_flight * counts.get("mss", 0) >= FULL_WINDOW * counts.get("snd_wnd", math.inf):
+        return RECEIVER
+    if " app_limited" in line:
+        return BUFFER if " sndbuf_limited:" in line else PROGRAM
+    return None
+
+
+def histories_of(text: str, source: str) -> list[SsHistory]:
+    """Return each connection that sent data, from samples with a line a socket.
+
+    Before iproute2 4.19 there is no `bytes_sent`: then it is one that had more acknowledged than its SYN. Before 4.1
+    there is no `bytes_acked` either: then it is one that ever had something in its queue. Only each connection's last
+    line is read in full: a run with a thousand has tens of thousands of lines. ParseError where such a line isn't one of ss.
+    """
+    by_ends: dict[tuple[str, str], _History] = {}
+    now_s, number = 0.0, 0
+    for line in text.splitlines():
+        if line.startswith("# t="):
+            now_s, number = float(line[4:].split()[0]), number + 1
+            continue
+        words = line.split(maxsplit=5)
+        if len(words) == 6:
+            history = by_ends.setdefault((words[3], words[4]), _History((now_s, number)))
+            history.add(now_s, number, line, words[2].isdecimal() and words[2] != "0")
+    sent, acked = " bytes_sent:" in text, " bytes_acked:" in text
+
+    def is_sender(history: _History) -> bool:
+        if sent:
+            return " bytes_sent:" in history.line
+        return history.acked > 1 if acked else history.queued
+
+    return [
+        SsHistory(
+            parse_ss(history.line + "\n", source)[0],
+            history.last[0] - history.first[0],
+            (history.first[1], history.last[1]),
+            max(history.windows, default=None),
+            statistics.median_low(history.windows) if history.windows else None,
+            history.stalled_s,
+            history.held_up_by,
+        )
+        for history in by_ends.values()
+        if is_sender(history)
+    ]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from measuretwice.measure.connections import SsHistory, histories_of
 from measuretwice.measure.node_state import STATE, state_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.measure.transfers import Transfer, transfers_in
@@ -23,13 +24,13 @@ from measuretwice.parse import (
     ParseError,
     PingRun,
     Qdisc,
+    SsSocket,
     TcClass,
     parse_iperf3_json,
     parse_tc_classes,
     parse_tc_qdiscs,
 )
 from measuretwice.parse.host import parse_assignments, parse_ethtool, parse_ip
-from measuretwice.parse.ss import SsHistory, parse_ss_histories
 
 # The file of tc's classes in a node's folder, of what was brought.
 CLASSES = "class.txt"
@@ -45,7 +46,9 @@ class Socket:
     some of it was sampled at least three times. `is_named` says whether an iperf3 client of that node names it;
     None where its files don't say. `busy_s` and the two counts are None where ss is too old to print them, and
     what was sent is at least what was acknowledged; `is_multipath` says that it is one of several of one MPTCP connection.
-    `rtt_min_ms` is TCP's own smallest round-trip time.
+    `rtt_min_ms` is TCP's own smallest round-trip time, `seen` the numbers of the first and the last sample that have it.
+    `held_up_by` is, of all samples, the part in which each thing held it up (connections.WINDOW and so on). `last` is all
+    that its last line says.
     """
 
     node: str
@@ -63,6 +66,10 @@ class Socket:
     stalled_s: float = 0.0
     is_multipath: bool = False
     rtt_min_ms: float | None = None
+    seen: tuple[int, int] = (0, 0)
+    window_usual_bytes: int | None = None
+    held_up_by: Mapping[str | None, float] = field(default_factory=dict)
+    last: SsSocket | None = None
 
 
 @dataclass(frozen=True)
@@ -234,7 +241,7 @@ def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Sock
 
     `named` are the ports that iperf3 names, if it says any. ParseError where a line isn't one of ss.
     """
-    return [_socket(node, history, named) for history in parse_ss_histories(text, "ss.txt")]
+    return [_socket(node, history, named) for history in histories_of(text, "ss.txt")]
 
 
 def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
@@ -242,6 +249,7 @@ def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
     busy_ms = socket.busy_ms or 0
     # Of what is 0 a newer ss says nothing.
     says_all = socket.bytes_sent is not None
+    looks = sum(history.held_up_by.values())
     return Socket(
         node=node,
         port=socket.local_port or 0,
@@ -258,6 +266,10 @@ def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
         stalled_s=history.stalled_s,
         is_multipath="tcp-ulp-mptcp" in socket.other,
         rtt_min_ms=socket.minrtt_ms,
+        seen=history.seen,
+        window_usual_bytes=history.window_usual_bytes,
+        held_up_by={what: count / looks for what, count in history.held_up_by.items()},
+        last=socket,
     )
 
 

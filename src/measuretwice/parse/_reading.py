@@ -29,11 +29,13 @@ _DATE = r"(?:(?P<date>\d{4}-\d\d-\d\d)|\d{4}/\d\d/\d\d)[T _]"
 _WORDS = r"(?:(?:[^\W\d]{2,9}|\d{1,2}|\d{4})[.,]{0,2} +){0,4}"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)\b)?(?: [A-Z]{3,4}\b)?"
 _ELAPSED = r"(?P<elapsed>\d+[.,]\d+)"
+# With its unit whole seconds are a time, too: Time: 12 seconds.
+_IN_SECONDS = r"(?P<elapsed>\d+[.,]\d+|\d+(?= ?s))(?: ?s(?:ecs?|econds?)?\b)?"
 _BEFORE = re.compile(
     rf"[\[(<]? *(?:{_UNIX}|(?:{_DATE}|{_WORDS}){_CLOCK}{_ZONE}|\+?{_ELAPSED}s?(?=[\s,;|:\])]))[\])>]?[,;|:]?[ \t]?"
 )
 _ALONE = re.compile(
-    rf"(?<![\d.]){_UNIX}|{_DATE}{_CLOCK}{_ZONE}|^\W*(?:[A-Za-z][\w ]*\W+)?{_ELAPSED}\W*$"
+    rf"(?<![\d.]){_UNIX}|{_DATE}{_CLOCK}{_ZONE}|^\W*(?:[A-Za-z][\w ]*\W+)?{_IN_SECONDS}\W*$"
 )
 _CLOCK_ALONE = re.compile(rf"(?<!\d)(?<!\d:){_CLOCK}")
 
@@ -311,7 +313,8 @@ def _time_s(mark: re.Match[str]) -> float:
         whole, _, rest = unix.replace(",", ".").partition(".")
         return float(f"{whole[:10]}.{whole[10:]}{rest}")
     if elapsed := parts.get("elapsed"):
-        return float(elapsed.replace(",", "."))
+        # 0 stands for no time at all.
+        return float(elapsed.replace(",", ".")) or 0.001
     hour, minute = int(parts["hour"]), int(parts["minute"])
     second = float(parts["second"].replace(",", "."))
     if half := parts.get("half"):

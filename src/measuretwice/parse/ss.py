@@ -4,7 +4,6 @@ keep them in logs."""
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -33,9 +32,6 @@ _NETIDS = frozenset({"tcp", "udp", "mptcp", "sctp", "dccp"})
 _PORT = re.compile(r"\d{1,5}|[A-Za-z][\w+.-]*")
 # Process names may hold blanks: users:(("my server",pid=7,fd=3)).
 _QUOTED_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"|")+')
-_WINDOW = re.compile(r" snd_wnd:(\d+)")
-_ACKED = re.compile(r" bytes_acked:(\d+)")
-STALL_SAMPLES = 3
 
 # Of logs, as people keep them.
 DAY_S = 86_400.0
@@ -138,84 +134,6 @@ def parse_ss_samples(
             raise
         samples.append(SsSample(float(f"{mark[1]}.{mark[2]}"), sockets))
     return tuple(samples)
-
-
-@dataclass(frozen=True)
-class SsHistory:
-    """A connection over all samples: its `last` line, the time between its first and its last line, the largest
-    window that its peer offered, and the longest time in which nothing new was acknowledged while that was
-    sampled three times at least."""
-
-    last: SsSocket
-    alive_s: float
-    window_max_bytes: int | None
-    stalled_s: float
-
-
-def parse_ss_histories(text: str, source: str) -> list[SsHistory]:
-    """Return each connection that sent data, from samples with a line a socket.
-
-    Before iproute2 4.19 there is no `bytes_sent`: then it is one that had more acknowledged than its SYN. Before 4.1
-    there is no `bytes_acked` either: then it is one that ever had something in its queue. Only each connection's last
-    line is read in full: a run with a thousand has tens of thousands of lines. ParseError where such a line isn't one of ss.
-    """
-    last: dict[tuple[str, str], str] = {}
-    window: dict[tuple[str, str], int] = {}
-    first_s: dict[tuple[str, str], float] = {}
-    last_s: dict[tuple[str, str], float] = {}
-    stalls: dict[tuple[str, str], _Stall] = defaultdict(_Stall)
-    queued: set[tuple[str, str]] = set()
-    now_s = 0.0
-    for line in text.splitlines():
-        if line.startswith("# t="):
-            now_s = float(line[4:].split()[0])
-            continue
-        words = line.split(maxsplit=5)
-        if len(words) < 6:
-            continue
-        ends = words[3], words[4]
-        first_s.setdefault(ends, now_s)
-        last[ends], last_s[ends] = line, now_s
-        if words[2].isdecimal() and words[2] != "0":
-            queued.add(ends)
-        if found := _WINDOW.search(line):
-            window[ends] = max(window.get(ends, 0), int(found[1]))
-        if found := _ACKED.search(line):
-            stalls[ends].add(now_s, int(found[1]))
-    if " bytes_sent:" in text:
-        senders = {ends for ends, line in last.items() if " bytes_sent:" in line}
-    elif " bytes_acked:" in text:
-        senders = {
-            ends
-            for ends, line in last.items()
-            if (found := _ACKED.search(line)) and int(found[1]) > 1
-        }
-    else:
-        senders = queued
-    return [
-        SsHistory(
-            parse_ss(line + "\n", source)[0],
-            last_s[ends] - first_s[ends],
-            window.get(ends),
-            stalls[ends].longest_s,
-        )
-        for ends, line in last.items()
-        if ends in senders
-    ]
-
-
-class _Stall:
-    """The longest time over which a count stayed as it was, of three samples at least."""
-
-    def __init__(self) -> None:
-        self.count, self.since_s, self.samples, self.longest_s = -1, 0.0, 0, 0.0
-
-    def add(self, now_s: float, count: int) -> None:
-        if count != self.count:
-            self.count, self.since_s, self.samples = count, now_s, 0
-        self.samples += 1
-        if self.samples >= STALL_SAMPLES:
-            self.longest_s = max(self.longest_s, now_s - self.since_s)
 
 
 def _has_second_lines(text: str) -> bool:

@@ -29,6 +29,8 @@ ZONE_S = 900.0
 SAME_BEGIN_S = 120.0
 # Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
 SAME_TIME_S = 1.0
+# iperf3's control connection carries less: some hundred bytes at its begin, and a JSON of results at its end.
+CONTROL_BYTES = 20_000
 _TWO_PORTS = re.compile(r"\S+:(\d+)\s+\S+:(\d+)\b")
 
 
@@ -350,13 +352,10 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
             )
             continue
         if client is None and ports:
-            found.left_out.append(
-                f"{piece.path}: nothing of iperf3's connection (port {named}) is in it"
-            )
+            what = _what_else(piece, tests, named)
+            found.left_out.append(f"{piece.path}: it {what}")
             if result.unseen:
-                result.foreign.append(
-                    f"{piece.path.name} has nothing of iperf3's connection (port {named})"
-                )
+                result.foreign.append(f"{piece.path.name} {what}")
             continue
         node = client.node if client and client.turned else piece.node
         node = node or (client.node if client else _node_of(found, tests, piece, sender))
@@ -379,6 +378,30 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
         result.used |= {piece.path: node for piece in kept}
         result.all += tuple(sample for piece in kept for sample in _samples(piece))
     return result
+
+
+def _what_else(piece: Piece, tests: Tests, named: str) -> str:
+    """Say of a log that lacks iperf3's connection what it has: another one to the same server that carried next to
+    nothing is the one for control."""
+    servers = {
+        (client.peer, ends.remote_port)
+        for client in tests.clients
+        for ends in client.run.connections
+    }
+    sockets = [
+        socket
+        for sample in _samples(piece)
+        for socket in sample.sockets
+        if (socket.peer_address.removeprefix("::ffff:"), socket.peer_port) in servers
+    ]
+    least = max((socket.bytes_acked or 0 for socket in sockets), default=CONTROL_BYTES)
+    if least < CONTROL_BYTES:
+        others = ", ".join(sorted({str(socket.local_port) for socket in sockets})[:3])
+        return (
+            f"has only iperf3's control connection (port {others}), and not the one with the data (port {named}): "
+            "let ss print all that goes to the server's port"
+        )
+    return f"has nothing of iperf3's connection (port {named})"
 
 
 def _without_control(piece: Piece, tests: Tests) -> Piece:
