@@ -15,6 +15,8 @@ FEW_DROPS = 50
 # What tc's text rounds.
 SET_RATIO = 0.05
 DELAY_SLACK_MS = 1.0
+# Of a delay so much at least is no rounding.
+LEAST_JITTER = 0.01
 
 
 @check(
@@ -78,21 +80,20 @@ def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
 
 @check(FindingKind("configuration"), needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"))
 def set_by_tc(run: RunUnderTest) -> Finding | Right | None:
-    """Rate and delay that qdiscs are set to, by tc's own word, against the settings."""
+    """What qdiscs are set to, by tc's own word, against the settings."""
     printed = _qdiscs(run)
-    differing = [*_rate_by_tc(run, printed), *_delay_by_tc(run, printed)]
+    sizes = [*_sizes_by_tc(run, printed)]
+    differing = [
+        *_rate_by_tc(run, printed), *_delay_by_tc(run, printed), *(size for size in sizes if size), *_unasked(run, printed),
+    ]  # fmt: skip
     if differing:
         return Finding(
             "configuration", "; ".join(what for what, _ in differing), "; ".join(setting for _, setting in differing),
             "The network wasn't as the settings say.",
-            symptom=f"{len(differing)} setting{'s' if len(differing) != 1 else ''} that tc prints differ"
-            f"{'' if len(differing) != 1 else 's'} from what was meant",
         )  # fmt: skip
-    return (
-        Right("rates and delays that tc prints")
-        if any(q.rate_bps or q.delay_s for _, q in printed)
-        else None
-    )
+    rates = any(qdisc.rate_bps or qdisc.delay_s for _, qdisc in printed)
+    looked = ["rates and delays"] * rates + ["sizes of queues"] * bool(sizes)
+    return Right(f"{' and '.join(looked)} that tc prints") if looked else None
 
 
 def _rate_by_tc(
@@ -132,6 +133,98 @@ def _delay_by_tc(
     if both or max(delays) > (1 + SET_RATIO) * wanted + DELAY_SLACK_MS:
         words = " and ".join(f"{delay:g}" for delay in delays)
         yield f"delays of {words} ms (tc)", f"a round trip of {wanted:g} ms"
+
+
+# A setting in bytes or packets, the kinds of qdiscs that have it (of several the first that is there), and for which
+# discipline it is meant, where only for one.
+SIZES = (
+    ("buffer_bytes", ("bfifo", "tbf"), "limit_bytes", None),
+    ("fifo_bytes", ("bfifo",), "limit_bytes", "bfifo"),
+    ("fifo_packets", ("pfifo",), "limit_packets", "pfifo"),
+    ("red_limit_bytes", ("red",), "limit_bytes", None),
+    ("red_min_bytes", ("red",), "min_bytes", None),
+    ("red_max_bytes", ("red",), "max_bytes", None),
+)
+# What netem does to packets besides, where no setting of a lab asks for it, and in words.
+UNASKED = {
+    "duplicate": "sends packets twice",
+    "corrupt": "damages packets",
+    "reorder": "lets packets overtake others",
+}
+
+
+def _sizes_by_tc(
+    run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]
+) -> Iterator[tuple[str, str] | None]:
+    """Yield for each size that was set None where tc prints it so, else what it prints, and what was meant."""
+    for name, kinds, field, discipline in SIZES:
+        wanted = run.param(name)
+        if (
+            not wanted
+            or discipline not in (None, run.params.get("discipline"))
+            or run.params.get("buffer_text")
+        ):
+            continue
+        sized = [
+            (node, qdisc, size)
+            for kind in kinds
+            for node, qdisc in printed
+            if qdisc.kind == kind
+            and (size := _size(qdisc, field, [q for n, q in printed if n == node]))
+        ]
+        sized = [entry for entry in sized if entry[1].kind == sized[0][1].kind]
+        if not sized:
+            continue
+        if any(_near(size, wanted) for _, _, size in sized):
+            yield None
+            continue
+        node, qdisc, size = max(sized, key=lambda entry: entry[1].sent_bytes or 0)
+        unit = name.rpartition("_")[2].replace("bytes", "B")
+        by = (
+            f", by its rate and lat {1e3 * qdisc.latency_s:.3g} ms"
+            if qdisc.limit_bytes is None and qdisc.latency_s
+            else ""
+        )
+        yield (
+            f"{node}'s {qdisc.kind} with a {field.split('_')[0]} of {size:.0f} {unit}{by} (tc)",
+            f"{wanted:.0f} {unit}",
+        )
+
+
+def _size(qdisc: Qdisc, field: str, others: Sequence[Qdisc]) -> float | None:
+    """Return a size as tc prints it, of tbf also by its time: lat is what a full queue takes, less the burst."""
+    inside = qdisc.handle.partition(":")[0]
+    if qdisc.kind == "tbf" and any(
+        other.dev == qdisc.dev and (other.parent or "").partition(":")[0] == inside
+        for other in others
+    ):
+        # Another discipline inside has its own limit.
+        return None
+    size: float | None = getattr(qdisc, field)
+    if size is None and field == "limit_bytes" and qdisc.latency_s and qdisc.rate_bps:
+        return qdisc.latency_s * qdisc.rate_bps / 8 + (qdisc.burst_bytes or 0)
+    return size
+
+
+def _unasked(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Iterator[tuple[str, str]]:
+    """Yield what netem does to packets that nobody asked for."""
+    if "rate-varies" in run.meanings:
+        return
+    for node, qdisc in printed:
+        if qdisc.kind != "netem":
+            continue
+        for name, words in UNASKED.items():
+            value = qdisc.options.get(name)
+            if value and not any(param.startswith(("detour", name)) for param in run.params):
+                share = value.get(name, "") if isinstance(value, dict) else str(value).split()[0]
+                share = f"{100 * share:g}%" if isinstance(share, int | float) else share
+                yield f"{node}'s netem {words}: {name} {share} (tc)", f"no {name}"
+        if qdisc.jitter_s and qdisc.delay_s and qdisc.jitter_s >= LEAST_JITTER * qdisc.delay_s:
+            yield (
+                f"{node}'s netem varies its delay of {1e3 * qdisc.delay_s:g} ms by {1e3 * qdisc.jitter_s:g} ms, "
+                "so that packets overtake others (tc)",
+                "one delay for all",
+            )
 
 
 @check(FindingKind("netem-limit"), needs=("goodput_bps",))

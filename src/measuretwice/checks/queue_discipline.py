@@ -10,6 +10,7 @@ from measuretwice.checks.registry import (
     Finding,
     FindingKind,
     Member,
+    Right,
     RunUnderTest,
     check,
     set_check,
@@ -26,6 +27,10 @@ from measuretwice.stats.two_samples import (
     welch,
 )
 
+# What limits a rate, so that packets wait; the classful ones have it in their classes.
+SHAPERS = frozenset({"tbf", "htb", "hfsc", "cbq", "netem"})
+CLASSFUL = frozenset({"htb", "hfsc", "cbq"})
+FIFOS = frozenset({"pfifo_fast", "pfifo", "bfifo"})
 # tc's clock: 64 ns a tick, in every kernel since 2009 (/proc/net/psched).
 TICKS_PER_US = 15.625
 # What tc takes for the link where red isn't told its bandwidth: tc-red(8).
@@ -40,11 +45,13 @@ RED_DEFAULT_MBIT = 10
     ),
     needs=("queue_kind",),
 )
-def discipline(run: RunUnderTest) -> Finding | None:
+def discipline(run: RunUnderTest) -> Finding | Right | None:
     wanted = run.params.get("discipline")
-    kind = run.measured_text("queue_kind")
-    if wanted is None or kind is None or kind == wanted:
+    kind = run.measured_text("queue_kind") or _kind_by_tc(run, str(wanted))
+    if wanted is None or kind is None:
         return None
+    if kind == wanted:
+        return Right("the queue's discipline") if run.brought else None
     return Finding(
         "default-qdisc",
         f"a queue of the kind {kind} (tc)",
@@ -52,8 +59,34 @@ def discipline(run: RunUnderTest) -> Finding | None:
         "The control arm is not what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
         "both arms.",
-        symptom="one word that tc prints of the router's queue isn't the trial's",
+        symptom=""
+        if run.brought
+        else "one word that tc prints of the router's queue isn't the trial's",
     )
+
+
+def _kind_by_tc(run: RunUnderTest, wanted: str) -> str | None:
+    """Return which discipline stands below the link's rate, by snapshots that were brought: the wanted one, else the one
+    that most bytes passed; of a tbf with none inside its own kind, unless a FIFO is wanted, which it has."""
+    printed = run.host_state.qdiscs if run.host_state and run.brought else ()
+    shapers = [
+        (node, qdisc)
+        for node, qdisc in printed
+        if qdisc.kind in SHAPERS and (qdisc.rate_bps or qdisc.kind in CLASSFUL)
+    ]
+    inside = [
+        qdisc
+        for node, qdisc in printed
+        for other_node, shaper in shapers
+        if (node, qdisc.dev) == (other_node, shaper.dev)
+        and qdisc.kind not in SHAPERS
+        and (qdisc.parent or "").partition(":")[0] == shaper.handle.partition(":")[0]
+    ]
+    if any(qdisc.kind == wanted for qdisc in inside or [qdisc for _, qdisc in printed]):
+        return wanted
+    if inside:
+        return max(inside, key=lambda qdisc: qdisc.sent_bytes or 0).kind
+    return "tbf" if shapers and wanted not in FIFOS and shapers[0][1].kind == "tbf" else None
 
 
 @check(

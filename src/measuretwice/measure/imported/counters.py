@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,8 @@ def _counts(piece: Piece) -> dict[str, int]:
 UNNAMED = "the-interface"
 # Less is no test's data.
 DATA_BYTES = 100_000
+# Among a qdisc's options, and counted all the same.
+CHANGING = ("direct_packets_stat",)
 COUNTERS = ("bytes", "packets", "drops", "overlimits", "requeues")
 _SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ requeues \d+\)")
 
@@ -114,10 +116,16 @@ class Snapshots:
 def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     """Return the snapshots by node. What is left out is said in `found.left_out`."""
     shots, place = Snapshots(), lab.file.collect.bottleneck
-    groups: dict[tuple[object, ...], list[Piece]] = defaultdict(list)
+    groups: Groups = defaultdict(list)
     for piece in found.of("tc"):
         looks = [_look(piece, snapshot.text) for snapshot in snapshots_of(piece.text)]
         groups[piece.node, _places(_qdiscs(looks[0]))] += [looks[0], *looks[1:][-1:]]
+    for key, other in _looks_at_a_part(groups):
+        paths = dict.fromkeys(piece.path for piece in groups.pop(key))
+        whole = groups[other][-1].path.name
+        found.left_out += [
+            f"{path}: tc of some of the qdiscs that are in {whole}, too" for path in paths
+        ]
     best = _bottleneck(groups, place)
     for number, (key, pieces) in enumerate(groups.items()):
         node = str(key[0] or (place.node if place and key == best else f"node-{number + 1}"))
@@ -150,6 +158,60 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     if best is not None and place is not None:
         _place(shots, place)
     return shots
+
+
+Groups = dict[tuple[object, ...], list[Piece]]
+
+
+def _looks_at_a_part(groups: Groups) -> Iterator[tuple[tuple[object, ...], tuple[object, ...]]]:
+    """Yield which looks are at a part of what others have, and these: as `tc -s qdisc show dev DEVICE` in a loop, beside
+    snapshots of all. They have the same handles and options there, and counters between the others' first and last."""
+    for key, pieces in [*groups.items()]:
+        for other, wholes in [*groups.items()]:
+            if (
+                key != other
+                and {key, other} <= groups.keys()
+                and (key[0] is None or other[0] in (None, key[0]))
+                and _is_part(pieces, wholes)
+            ):
+                yield key, other
+                break
+
+
+def _is_part(pieces: list[Piece], wholes: list[Piece]) -> bool:
+    devices = {qdisc.dev for qdisc in _qdiscs(wholes[0])}
+    least, most = _counted(pieces), _counted(wholes)
+    if len(_qdiscs(pieces[0])) >= len(_qdiscs(wholes[0])):
+        return False
+    unnamed = all(qdisc.dev is None for qdisc in _qdiscs(pieces[0]))
+    for device in devices if unnamed else {None}:
+        places = {(device or dev, *place) for dev, *place in least}
+        if len(places) == len(least) and places <= most.keys():
+            spans = [(least[span], most[(device or span[0], *span[1:])]) for span in least]
+            if all(low[0] <= high[1] and high[0] <= low[1] for low, high in spans):
+                return True
+    return False
+
+
+def _counted(pieces: list[Piece]) -> dict[tuple[object, ...], tuple[int, int]]:
+    """The least and the most packets that each qdisc has counted, by its place, handle and options."""
+    counts: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for piece in pieces:
+        for qdisc in _qdiscs(piece):
+            options = tuple(
+                sorted(
+                    (name, str(value))
+                    for name, value in qdisc.options.items()
+                    if name not in CHANGING
+                )
+            )
+            place = qdisc.dev, qdisc.kind, qdisc.handle, qdisc.root, qdisc.parent, options
+            counts[place].append(qdisc.sent_packets or 0)
+    # Before the first look it had counted nothing.
+    return {
+        place: (min(packets) if len(packets) > 1 else 0, max(packets))
+        for place, packets in counts.items()
+    }
 
 
 def _look(piece: Piece, text: str) -> Piece:
