@@ -319,6 +319,26 @@ def test_any_encoding_and_separator_say_the_same() -> None:
         assert [(line - offset, kind) for line, kind in found] == wanted
 
 
+@pytest.mark.parametrize(
+    ("encoding", "headings"),
+    [
+        ("cp1251", "Поток;Скорость (Мбит/с);Повторные передачи"), ("koi8-r", "Поток;Скорость (Мбит/с);Потери"),
+        ("gb18030", "流;吞吐量 (Mbit/s);重传"), ("shift-jis", "フロー;スループット (Mbps);再送"),
+        ("cp1252", "Flux;Débit (Mbit/s);Pertes de paquets"), ("cp1250", "Przepływ;Przepustowość (Mbit/s);Straty"),
+    ],
+)  # fmt: skip
+def test_encodings_of_older_programs_are_told_by_their_words(encoding: str, headings: str) -> None:
+    table = f"{headings}\n1;24,6;31\n2;22,9;40\n3;41,3;28\n".encode(encoding)
+    heading = headings.split(";")[1]
+    for choices in ([], [f"goodput={heading}:Mbit/s"]):
+        report = audit_table(table, "t.csv", read_choices(choices), rate_bps=40e6)
+        assert (4, "link") in kinds(report)
+        read = {column.name: column.heading for column in report.tables[0].columns}
+        assert (read["goodput"], "losses" in read) == (heading, True)
+    with pytest.raises(UserError, match="save it as UTF-8"):
+        audit_table("ά;έ\n1;2\n".encode("cp1253"), "t.csv")
+
+
 def test_damaged_tables_never_break_it() -> None:
     """Cut, swapped and overwritten bytes: an audit or one line."""
     draw = random.Random(13)

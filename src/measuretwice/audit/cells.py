@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -104,7 +106,9 @@ SPREAD = re.compile(
     rf"(?<=[\w%.])\s*(?:(?:\u00b1|\+/-|\+-|\\pm)\s*{DIGITS}\s*%?|\([^()]*\)|\[[^\[\]]*\]|[*\u2020\u2021\u00b9\u00b2\u00b3]+)"
 )
 ABOUT = re.compile(r"^(?:~|\u2248|\u2243|ca\.?|about|approx\.?)\s*")
-BETWEEN = re.compile(rf"({DIGITS})\s*(?:-|\u2013|\u2014|to|\.\.)\s*({DIGITS})(\s*\D{{0,14}})")
+BETWEEN = re.compile(rf"({DIGITS})\s*(?:-|\u2013|\u2014|to|\.\.| / )\s*({DIGITS})(\s*\D{{0,14}})")
+# A unit in brackets behind a number: 8421.33 (Mb/s), 40 [ms].
+BRACKETS = re.compile(r"(?<=\d)\s*[(\[]\s*([^\d()\[\]]{1,12})[)\]]$")
 # How far a number may be from the truth that is called about so much.
 ROUGHLY = 0.1
 SUFFIX = {"k": 1e3, "m": 1e6, "g": 1e9}
@@ -136,6 +140,18 @@ class Number:
             raise ValueError(f"{text!r} is no number that can be measured")
         return number
 
+    @classmethod
+    def sum_of(cls, numbers: Sequence[Number]) -> Number:
+        value, low, high = (
+            math.fsum(getattr(number, end) for number in numbers)
+            for end in ("value", "low", "high")
+        )
+        return cls(value, low, high)
+
+    def over(self, other: Number) -> Number:
+        """The quotient by a number above 0, from the least that it may be to the most."""
+        return Number(self.value / other.value, self.low / other.high, self.high / other.low)
+
     def __mul__(self, factor: float) -> Number:
         return Number(self.value * factor, self.low * factor, self.high * factor)
 
@@ -161,10 +177,15 @@ def read_cell(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | Non
     if len(bare) > MOST_DIGITS:
         raise ValueError(f"{text[:30]!r} is no number")
     about = bool(ABOUT.match(bare))
-    bare = SPREAD.sub(" ", ABOUT.sub("", bare)).strip()
+    bare = ABOUT.sub("", bare)
+    if (match := BRACKETS.search(bare)) and find_unit(f" {match[1]}")[0]:
+        bare = f"{bare[: match.start()]} {match[1]}"
+    bare = SPREAD.sub(" ", bare).strip()
     if match := BETWEEN.fullmatch(bare):
         low, unit = _plain(f"{match[1]} {match[3]}", text, decimal_comma)
         high, _ = _plain(match[2], text, decimal_comma)
+        if low.value > high.value and " / " in bare:
+            low, high = high, low
         if low.value > high.value:
             raise ValueError(f"{text[:30]!r} is no number")
         return Number((low.value + high.value) / 2, low.low, high.high), unit
@@ -173,6 +194,14 @@ def read_cell(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | Non
         half = abs(number.value) * ROUGHLY
         number = Number(number.value, number.low - half, number.high + half)
     return (None, None) if number.value in SENTINELS else (number, unit)
+
+
+def number_in(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | None]:
+    """Read a cell as read_cell does; nothing where it isn't a number."""
+    try:
+        return read_cell(text, decimal_comma)
+    except ValueError:
+        return None, None
 
 
 def _plain(bare: str, text: str, decimal_comma: bool) -> tuple[Number, Unit | None]:
@@ -205,10 +234,7 @@ def read_rtt_s(text: str) -> float:
 
 
 def _read_option(text: str, quantity: str, refusal: str) -> float:
-    try:
-        number, unit = read_cell(text.strip(), decimal_comma=False)
-    except ValueError:
-        number, unit = None, None
+    number, unit = number_in(text.strip(), decimal_comma=False)
     if number is None or unit is None or unit.quantity != quantity or number.value <= 0:
         raise UserError(refusal)
     return number.value * unit.factor
@@ -238,7 +264,7 @@ ENGLISH = {
         "round trip": "umlaufzeit paketumlaufzeit \u5f80\u8fd4\u65f6\u5ef6 \u5f80\u8fd4",
         "loss": "kayip perda perte verlust paketverlust perdida perdita strata verlies \u4e22\u5305 \u4e22\u5931 \u043f\u043e\u0442\u0435\u0440\u044f",
         "losses": "perdas pertes verluste paketverluste perdidas perdite straty verliezen \u043f\u043e\u0442\u0435\u0440\u0438",
-        "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20",
+        "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20 \u043f\u043e\u0432\u0442\u043e\u0440\u044b \u043f\u043e\u0432\u0442\u043e\u0440\u043d\u044b\u0435 \u518d\u9001",
         "packets": "pacotes paquets pakete paquetes pacchetti pakiety pakketten",
         "number": "nombre numero anzahl liczba aantal antal qtd quantidade cantidad",
         "flows": "fluxos flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
@@ -247,7 +273,7 @@ ENGLISH = {
         "capacity": "capacidade capacidad capacite kapazitat capacita",
         "index": "indice indeks",
         "fairness": "justica equidade equidad equite gerechtigkeit equita sprawiedliwosci \u516c\u5e73 \u516c\u5e73\u6027",
-        "algorithm": "algoritmo algorithmus algorithme algorytm \u7b97\u6cd5 \u0430\u043b\u0433\u043e\u0440\u0438\u0442\u043c",
+        "algorithm": "verfahren algoritmo algorithmus algorithme algorytm \u7b97\u6cd5 \u0430\u043b\u0433\u043e\u0440\u0438\u0442\u043c",
         "duration": "duracao duracion duree dauer durata czas \u65f6\u957f \u0434\u043b\u0438\u0442\u0435\u043b\u044c\u043d\u043e\u0441\u0442\u044c",
         "time": "tempo zeit tiempo temps tijd tid \u65f6\u95f4 \u0432\u0440\u0435\u043c\u044f",
         "transferred": "transferencia transferido transferidos ubertragen ubertragene transfere trasferiti transferidas",
@@ -290,7 +316,9 @@ def plain_words(text: str) -> str:
     for word, english in CJK.items():
         text = text.replace(word, f" {english} ")
     bare = "".join(
-        c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c)
+        c
+        for c in unicodedata.normalize("NFKD", text.casefold().replace("\u0142", "l"))
+        if not unicodedata.combining(c)
     )
     words = re.sub(r"[\W_]+", " ", bare.replace("'s", "s").replace("\u2019s", "s")).split()
     return " ".join(ENGLISH.get(word, word) for word in words)

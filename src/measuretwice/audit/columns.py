@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,9 +16,10 @@ HALF = r"(?:halv\w*|(?:cwnd?|window|congestion) (?:half|cuts?|decreases?)|\w*red
 SHARE_OF = r"(?:rate|ratio|prob\w*|fraction|share|per (?:packet|segment))"
 # Beside a mean: its bounds, and its spread. These say no more than the order in which they stand.
 STATISTIC = re.compile(
-    r"\b(?:min|max|median|p\d{1,3}|\d\dth|low|high|lower|upper|std|ci|error|range|iqr|percentile|span|spread)\b"
+    r"\b(?:min|max|median|p(?:[2579]5|[1-9]0|9[0-9]{1,3})|\d\dth|low|high|lower|upper"
+    r"|std|ci|confidence|error|range|iqr|percentile|span|spread)\b"
 )
-SPREADS = ("std", "ci", "error", "range", "iqr", "percentile", "span", "spread")
+SPREADS = "std ci confidence error range iqr percentile span spread".split()
 ROUTER = r"(?:router|queue|qdisc|switch|bottleneck)"
 MEASURED_RATE = (
     r"(?:goodput|throughput|tput|thruput|bandwidth|bw|bit ?rate|(?:transfer|data|delivery|receive[rd]?|sending|send) rate"
@@ -79,7 +81,7 @@ NAMES: dict[str, Name] = {
         Name("link", "rate", "the link's rate",
              r"^(?!.*\b(?:throughput|goodput|delay|latency|buffer|queue|drops?|loss|rtt)\b)"
              r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|tc rate|(?:rate|bandwidth|bw) (?:limit|cap)"
-             r"|(?:configured|emulated|nominal|set) (?:bandwidth|bw|rate))\b"),
+             r"|(?:configured|emulated|nominal|set|specified|advertised) (?:bandwidth|bw|rate))\b"),
         Name("offered", "text", "what was offered, or asked for",
              r"\b(?:offered|target\w*|demand\w*|requested|nominal)\b.*\b(?:rate|load|throughput|bandwidth|bw|bit ?rate)\b"
              r"|\b(?:rate|throughput|bandwidth|bw|bit ?rate) (?:offered|target|demand|requested)\b|^(?:offered|target|demand|load)$",
@@ -113,7 +115,7 @@ NAMES: dict[str, Name] = {
              rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^$"),
         Name("value", "number", "the mean of something, where other columns have its least and most", r"(?!)"),
         Name("algorithm", "text", "the algorithm",
-             r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol)\b|^tcp$"),
+             r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol|scheme)\b|^tcp$"),
         Name("run", "text", "which run a row belongs to",
              r"\b(?:run|experiment|trial|repeat|repetition)\b", many=True),
         Name("flow", "text", "which flow a row is",
@@ -142,12 +144,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is known: its name here, its heading, its index, and its unit where it has one."""
+    """A column that is by_name: its name here, its heading, its index, and its unit where it has one."""
 
     name: str
     heading: str
     place: int
     unit: Unit | None
+
+    @property
+    def words(self) -> str:
+        """The heading's words, small and in English."""
+        return words_of(self.heading)[0]
 
     @property
     def description(self) -> str:
@@ -163,18 +170,16 @@ def read_choices(texts: Iterable[str]) -> tuple[Choice, ...]:
         # A column's own heading may have a comma in it: what has no = belongs to what is before.
         for part in re.split(r",(?=\s*\w+=)", text):
             name, equals, column = (piece.strip() for piece in part.partition("="))
+            option = f"--columns {part.strip()}"
             if not equals or name not in NAMES:
-                raise UserError(
-                    f"--columns {part.strip()}: expected NAME=COLUMN, with NAME one of {', '.join(NAMES)}"
-                )
+                names = ", ".join(NAMES)
+                raise UserError(f"{option}: expected NAME=COLUMN, with NAME one of {names}")
             heading, colon, behind = column.rpartition(":")
             unit = find_unit(f" {behind.strip()}")[0] if colon else None
             if unit is not None:
                 column = heading.strip()
             if unit and unit.quantity != NAMES[name].quantity.split()[0]:
-                raise UserError(
-                    f"--columns {part.strip()}: {unit.name} is no unit of a {NAMES[name].quantity}"
-                )
+                raise UserError(f"{option}: {unit.name} is no unit of a {NAMES[name].quantity}")
             choices.append(Choice(name, column, unit))
     return tuple(choices)
 
@@ -194,22 +199,14 @@ ARRIVED = re.compile(r"\b(?:receive[rd]?|receiving|recv|rx|deliver\w*|goodput|th
 ROUND_DIGITS = 2
 # How far the parts of a row may be from what stands beside them, to be taken for its parts.
 PARTS = 0.01
+# How near to the link's rate a bandwidth is the link's, and in how many of the rows.
+NEAR_LINK, NEARLY_ALL = 0.1, 0.9
 # A longer heading is a sentence.
 MOST_WORDS = 10
 # More ways to read one table are no table of results.
 MOST_VIEWS = 12
 # Of these each of several columns is looked at; of others the first.
-LEADING = (
-    "goodput",
-    "total",
-    "losses",
-    "loss_ratio",
-    "index",
-    "rtt",
-    "bytes",
-    "share",
-    "utilisation",
-)
+LEADING = tuple("goodput total losses loss_ratio index rtt bytes share utilisation".split())
 
 Known = dict[str, list[Column]]
 # A column's values that are numbers, by its index.
@@ -265,12 +262,12 @@ def known_columns(
     values: Values,
     cell_unit: Callable[[int], Unit | None],
 ) -> list[Known]:
-    """Return the columns that are known, by name, once for each way to read the table.
+    """Return the columns that are by_name, by name, once for each way to read the table.
 
     There are several ways where columns beside each other hold the same of different things, as the rates of TCP and of
     UDT. UserError, in one line, where no column is known, or where a choice names none.
     """
-    by_name: Known = {}
+    by_name: Known = defaultdict(list)
     chosen = _chosen(headings, choices, source)
     chosen_indices = {column.place for column in chosen}
     settled = {choice.name for choice in choices}
@@ -281,14 +278,22 @@ def known_columns(
         cells = unit or cell_unit(index)
         if cells and cells.quantity == "rate" and name in ("flow", "label", "run", "algorithm"):
             name = "goodput"  # the sender's rate is no sender
-        fits = unit is not None and unit.quantity == quantity_of(name).split()[0]
-        by_name.setdefault(name, []).append(Column(name, heading, index, unit if fits else None))
+        by_name[name].append(_with_unit(Column(name, heading, index, unit)))
     for column in chosen:
-        by_name.setdefault(column.name, []).append(column)
+        by_name[column.name].append(column)
     _add_unnamed(by_name, headings, values, settled | {column.heading for column in chosen})
     _sort_times(by_name, settled)
+    if "goodput" not in settled:
+        _find_links(by_name, values)
     _sort_rates(by_name, values, settled)
-    _attach_statistics(by_name)
+    for key in [key for key in by_name if " " in key]:
+        # A median stands for the mean where there is none; of bounds only those of one thing count.
+        statistic, name = key.split()
+        if statistic == "median" and not by_name.get(name):
+            by_name[name] = [replace(column, name=name) for column in by_name[key]]
+        elif len(by_name[key]) > 1:
+            del by_name[key]
+    by_name = {name: columns for name, columns in by_name.items() if columns}
     if not any(quantity_of(name) != "text" for name in by_name):
         raise UserError(
             f"{source}: no column is known; found {_listed(headings)}: say which is what with "
@@ -297,132 +302,120 @@ def known_columns(
     return _views(by_name)
 
 
+def _with_unit(column: Column) -> Column:
+    """The column, without a unit that is no unit of it."""
+    fits = column.unit and column.unit.quantity == quantity_of(column.name).split()[0]
+    return column if fits else replace(column, unit=None)
+
+
+def _take(by_name: Known, name: str, columns: Sequence[Column], other: str) -> None:
+    """Take some of a name's columns for something else."""
+    by_name[name] = [column for column in by_name[name] if column not in columns]
+    by_name[other] = by_name[other] + [_with_unit(replace(c, name=other)) for c in columns]
+
+
 def _add_unnamed(
     by_name: Known, headings: Sequence[str], values: Values, left_out: set[str]
 ) -> None:
     """Take columns that are called `flow 1` and `flow 2` for their rates, where something is of all flows; and those that
     are called `min` and `max` and no more for statistics of one value."""
-    plain = [
-        (place, words_of(heading)[0])
-        for place, heading in enumerate(headings)
-        if heading not in left_out
-    ]
-    flows = [place for place, words in plain if FLOW_WORD.fullmatch(words) and values(place)]
-    if (
-        len(flows) > 1
-        and not {"goodput", "goodput="} & (set(by_name) | left_out)
-        and OF_RUNS & set(by_name)
-    ):
-        by_name["goodput"] = [Column("goodput", headings[place], place, None) for place in flows]
+    plain = [Column("", h, place, None) for place, h in enumerate(headings) if h not in left_out]
+    flows = [c for c in plain if FLOW_WORD.fullmatch(c.words) and values(c.place)]
+    if len(flows) > 1 and not {"goodput"} & (set(by_name) | left_out) and OF_RUNS & set(by_name):
+        places = {column.place for column in flows}
         for name in ("flow", "label"):
-            by_name[name] = [
-                column for column in by_name.get(name, []) if column.place not in flows
-            ]
-    bare = [(place, "" if words == "mean" else words) for place, words in plain
-            if (words == "mean" or STATISTIC.fullmatch(words)) and words not in SPREADS]  # fmt: skip
-    if len(bare) > 1:
-        for place, statistic in bare:
-            key = f"{statistic.replace('p50', 'median')} value".strip()
-            by_name[key] = [Column(key, headings[place], place, None)]
+            by_name[name] = [column for column in by_name[name] if column.place not in places]
+        by_name["goodput"] = [replace(column, name="goodput") for column in flows]
+    bare = [c for c in plain if c.words == "mean" or STATISTIC.fullmatch(c.words)]
+    bare = [column for column in bare if column.words not in SPREADS]
+    for column in bare if len(bare) > 1 else ():
+        key = f"{column.words} value".replace("p50", "median").removeprefix("mean ")
+        by_name[key] = [replace(column, name=key)]
 
 
 def _sort_times(by_name: Known, settled: set[str]) -> None:
     """Tell a round-trip time that was set from a delay, and how long a row took from when it was."""
-    measured = [words_of(column.heading)[0] for column in by_name.get("rtt", [])]
-    if "base_rtt" in by_name and not any(
-        re.search(r"rtt|round trip|ping", words) for words in measured
-    ):
+    if not any(re.search(r"rtt|round trip|ping", column.words) for column in by_name["rtt"]):
         # A latency may be of one way.
-        set_so = [replace(column, name="setting") for column in by_name.pop("base_rtt")]
-        by_name["setting"] = by_name.get("setting", []) + set_so
-    times = [
-        column
-        for column in by_name.get("setting", [])
-        if words_of(column.heading)[0] in ("time", "time taken", "total time")
-    ]
-    if "bytes" in by_name and "duration" not in settled | set(by_name) and len(times) == 1:
+        _take(by_name, "base_rtt", by_name["base_rtt"], "setting")
+    times = [c for c in by_name["setting"] if c.words in ("time", "time taken", "total time")]
+    if (
+        by_name["bytes"]
+        and not by_name["duration"]
+        and "duration" not in settled
+        and len(times) == 1
+    ):
         # Bytes over it will tell whether it is how long each row took.
         unit = words_of(times[0].heading)[1]
-        fits = unit is not None and unit.quantity == "time"
-        by_name["duration"] = [replace(times[0], name="duration", unit=unit if fits else None)]
+        by_name["duration"] = [_with_unit(replace(times[0], name="duration", unit=unit))]
+
+
+def _find_links(by_name: Known, values: Values) -> None:
+    """Of several rates the link's is round, or always the same; a bandwidth beside a goodput, and near the link's rate in
+    nearly all rows, is the link's as it was measured."""
+
+    def of(column: Column) -> list[float]:
+        return [v * (column.unit.factor if column.unit else 1.0) for v in values(column.place)]
+
+    rates = by_name["goodput"] + by_name["total"]
+    for column in by_name["goodput"] if len(rates) > 1 and not by_name["link"] else ():
+        own = values(column.place)
+        others = [v for c in rates if c is not column for v in values(c.place)]
+        named = re.search(r"\b(?:bandwidth|bw|rate|speed)\b", column.words)
+        set_so = len(set(own)) < len(own) or not all(map(_is_round, others))
+        constant = len(own) > 2 and len(set(own)) == 1 < len(set(others))
+        is_set = constant or (bool(own) and set_so and all(map(_is_round, own)))
+        if named and is_set and not STATISTIC.search(column.words):
+            _take(by_name, "goodput", [column], "link")
+            break
+    plain = [c for c in by_name["goodput"] if not re.search(r"put\b", c.words)]
+    for column in plain if by_name["link"] and len(plain) < len(by_name["goodput"]) else ():
+        own, link = of(column), of(by_name["link"][0])
+        near = sum(abs(a - b) <= NEAR_LINK * b for a, b in zip(own, link, strict=False))
+        varied = any(len(set(of(c))) > len(set(own)) for c in by_name["goodput"] if c not in plain)
+        if len(own) == len(link) and near >= NEARLY_ALL * len(link) and varied:
+            _take(by_name, "goodput", [column], "setting")
 
 
 def _sort_rates(by_name: Known, values: Values, settled: set[str]) -> None:
-    """Of several rates: the link's is round, the sender's is not what arrived, and those of numbered flows are parts."""
-    rates = by_name.get("goodput", []) + by_name.get("total", [])
-    if len(rates) > 1 and "link" not in by_name and "goodput" not in settled:
-        for column in by_name.get("goodput", []):
-            words, _, _ = words_of(column.heading)
-            named = re.search(r"\b(?:bandwidth|bw|rate|speed)\b", words) and not STATISTIC.search(
-                words
-            )
-            own, others = (
-                values(column.place),
-                [v for c in rates if c is not column for v in values(c.place)],
-            )
-            set_so = len(set(own)) < len(own) or not all(map(_is_round, others))
-            if named and own and all(map(_is_round, own)) and set_so:
-                by_name["link"] = [replace(column, name="link")]
-                by_name["goodput"] = [c for c in by_name["goodput"] if c is not column]
-                break
+    """Of several rates the sender's is not what arrived, and those of numbered flows are parts."""
     for name in ("goodput", "total"):
-        columns = by_name.get(name, [])
-        sent = [c for c in columns if SENT.search(words_of(c.heading)[0])]
-        arrived = [c for c in columns if c not in sent and ARRIVED.search(words_of(c.heading)[0])]
+        sent = [c for c in by_name[name] if SENT.search(c.words)]
+        arrived = [c for c in by_name[name] if c not in sent and ARRIVED.search(c.words)]
         if name not in settled and sent and arrived:
-            by_name[name] = [c for c in columns if c not in sent]
-            by_name["sent_rate"] = [replace(c, name="sent_rate") for c in sent]
-    columns = by_name.get("goodput", [])
-    bare = {NUMBERED.sub("#", words_of(c.heading)[0]) for c in columns}
-    numbered = len(bare) == 1 and all(FLOW_WORD.search(words_of(c.heading)[0]) for c in columns)
-    if (
-        len(columns) > 1
-        and "goodput" not in settled
-        and (numbered or _are_parts(columns, by_name, values))
-    ):
+            by_name["sent_rate"] = []
+            _take(by_name, name, sent, "sent_rate")
+    columns = by_name["goodput"]
+    numbered = len({NUMBERED.sub("#", column.words) for column in columns}) == 1 and all(
+        FLOW_WORD.search(column.words) for column in columns
+    )
+    if len(columns) < 2 or "goodput" in settled:
+        return
+    if numbered or _are_parts(columns, by_name, values):
         for number, column in enumerate(columns, 1):
             by_name[f"{number} goodput"] = [replace(column, name=f"{number} goodput")]
-        if not any(
-            len(by_name.get(name, ())) == len(columns) for name in ("bytes", "rtt", "losses")
-        ):
+        if all(len(by_name[name]) != len(columns) for name in ("bytes", "rtt", "losses")):
             by_name["goodput"] = []
-    for name in ("goodput", "total"):
-        if name in by_name and not by_name[name]:
-            del by_name[name]
 
 
 def _are_parts(columns: Sequence[Column], by_name: Known, values: Values) -> bool:
     """Return whether in half of the rows and more the rates add up to the total beside them, or have its index."""
-    rows = list(zip(*(values(column.place) for column in columns), strict=False))
+    parts = [values(column.place) for column in columns]
     for name in ("total", "index"):
-        stated = values(by_name[name][0].place) if name in by_name else []
-        if (
-            not rows
-            or len(stated) != len(rows)
-            or any(len(values(c.place)) != len(rows) for c in columns)
-        ):
+        stated = values(by_name[name][0].place) if by_name[name] else []
+        if not stated or any(len(part) != len(stated) for part in parts):
             continue
-        again = [
-            sum(row) if name == "total" else jains_index(row) if any(row) else 0.0 for row in rows
-        ]
-        near = sum(abs(a - s) <= PARTS * abs(s) for a, s in zip(again, stated, strict=True))
-        if near * 2 >= len(rows):
+        near = 0
+        for value, *row in zip(stated, *parts, strict=True):
+            again = sum(row) if name == "total" else jains_index(row) if any(row) else 0.0
+            near += abs(again - value) <= PARTS * abs(value)
+        if near * 2 >= len(stated):
             return True
     return False
 
 
 def _is_round(value: float) -> bool:
     return len(f"{value:.8e}".split("e")[0].replace(".", "").strip("0")) <= ROUND_DIGITS
-
-
-def _attach_statistics(by_name: Known) -> None:
-    """A median stands for the mean where there is none; of bounds only those of one thing count."""
-    for key in [key for key in by_name if " " in key]:
-        statistic, name = key.split()
-        if statistic == "median" and name not in by_name:
-            by_name[name] = [replace(column, name=name) for column in by_name[key]]
-        elif len(by_name[key]) > 1:
-            del by_name[key]
 
 
 def _views(by_name: Known) -> list[Known]:
@@ -439,11 +432,8 @@ def _views(by_name: Known) -> list[Known]:
     for index, column in enumerate(twins[leader][:MOST_VIEWS]):
         view = dict(by_name)
         for name, columns in twins.items():
-            if len(columns) == len(twins[leader]):
-                view[name] = [columns[index]]
-            else:
-                alike = [c for c in columns if _rest(c) and _rest(c) == _rest(column)]
-                view[name] = alike[:1] or columns[:1]
+            alike = [c for c in columns if _rest(c) and _rest(c) == _rest(column)] or columns
+            view[name] = [columns[index] if len(columns) == len(twins[leader]) else alike[0]]
         views.append(view)
     return views
 
@@ -464,10 +454,8 @@ def headings_apart(views: Sequence[Known]) -> list[str]:
 
 def _rest(column: Column) -> str:
     """A heading's words but for those that say what it holds."""
-    words = words_of(column.heading)[0]
-    return re.sub(
-        rf"\b(?:{MEASURED_RATE}|mean|rtt|latency|transfer|bytes|rate|{LOSS})\b", "", words
-    ).strip()
+    what = rf"\b(?:{MEASURED_RATE}|mean|rtt|latency|transfer|bytes|rate|{LOSS})\b"
+    return re.sub(what, "", column.words).strip()
 
 
 def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> list[Column]:
@@ -475,18 +463,34 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
     for choice in choices:
         if not choice.column:
             continue
-        indices = [index for index, heading in enumerate(headings) if heading == choice.column]
+        indices = places_of(choice.column, headings)
         if len(indices) != 1:
-            times = "twice" if indices else "nowhere"
+            wrong = "stands nowhere" if not indices else f"stands {len(indices)} times"
+            number = f"; by its number: {choice.name}=#{indices[0] + 1}" if indices else ""
             raise UserError(
-                f"--columns {choice.name}={choice.column}: stands {times} in {source}; its columns: "
+                f"--columns {choice.name}={choice.column}: {wrong} in {source}{number}; its columns: "
                 f"{_listed(headings)}"
             )
-        unit = choice.unit or words_of(choice.column)[1]
-        if unit and unit.quantity != NAMES[choice.name].quantity.split()[0]:
-            unit = None
-        columns.append(Column(choice.name, choice.column, indices[0], unit))
+        heading = headings[indices[0]]
+        unit = choice.unit or words_of(heading)[1]
+        columns.append(_with_unit(Column(choice.name, heading, indices[0], unit)))
     return columns
+
+
+def places_of(column: str, headings: Sequence[str]) -> list[int]:
+    """Return the places of the columns that a person means by a heading, or the first part of one, or `#3`."""
+    if re.fullmatch(r"#\d+", column) and column not in headings:
+        return [int(column[1:]) - 1] if 0 < int(column[1:]) <= len(headings) else []
+    plain = " ".join(column.casefold().split())
+    folded = [" ".join(heading.casefold().split()) for heading in headings]
+    for means in (
+        [place for place, heading in enumerate(headings) if heading == column],
+        [place for place, heading in enumerate(folded) if heading == plain],
+        [place for place, heading in enumerate(folded) if plain and heading.startswith(plain)],
+    ):
+        if means:
+            return means
+    return []
 
 
 def _listed(headings: Sequence[str], most: int = 12) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from measuretwice.audit.cells import Number
 from measuretwice.audit.columns import NAMES
@@ -19,6 +20,8 @@ from measuretwice.stats.intervals import jains_index
 FLOATS = 1e-9
 # How far arrived may be above sent, by what each end's clock covers; rounded means from their parts; an index in a row.
 ENDS, MEANS = 0.1, 0.01
+# A number above 1 that may well be per cent.
+PERHAPS_PERCENT = 1.5
 # What a rule yields: the kind of what is off, and a text for a person.
 Offences = Iterator[tuple[str, str]]
 
@@ -26,12 +29,23 @@ Offences = Iterator[tuple[str, str]]
 @dataclass(frozen=True)
 class Row:
     """A row: its line in the file, what it is called, its numbers in bit/s, seconds and ones by
-    name, and how each is to be shown."""
+    name, how each is to be shown, the lines of those that stand in lines of their own, and what each was multiplied by."""
 
     line: int
     label: str
     numbers: Mapping[str, Number]
     texts: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def lines_of(self, text: str) -> tuple[int, ...]:
+        """Return the lines of the numbers that a text is about, by their names or as they stand there; else the row's."""
+        lines = {
+            line
+            for name, line in self.lines.items()
+            if re.search(rf"\b{name}\b", text) or self.shown(name) in text.split()
+        }
+        return tuple(sorted(lines)) or (self.line,)
 
     def __getitem__(self, name: str) -> Number:
         return self.numbers[name]
@@ -39,11 +53,39 @@ class Row:
     def has(self, *names: str) -> bool:
         return self.numbers.keys() >= set(names)
 
+    def positive(self, *names: str) -> bool:
+        """Return whether a row has these, and each is more than 0 whatever its last digit leaves open."""
+        return self.has(*names) and min(self[name].low for name in names) > 0
+
     def shown(self, name: str) -> str:
         """The number as the table has it."""
         return self.texts.get(name) or f"{self.numbers[name].value:.6g}"
 
+    def as_shown(self, value: float, name: str) -> str:
+        """A value in the unit in which the table has a name's."""
+        return f"{value / self.factors.get(name, 1.0):.6g}"
 
+
+# What is no more than another: the name, the other, how far above it may be, which of the row is said, the kind, and what
+# is said where it is more. `%` is the first in per cent of the other.
+AT_MOST = (
+    *((name, "sent_rate", ENDS, "sent", "{0} arrived, and {1} was sent") for name in ("goodput", "total")),
+    *((name, "link", 0.0, "link", f"{name} is {{2:.2f}} % of the link") for name in ("total", "goodput", "per_flow")),
+    *(("base_rtt", name, MEANS, "rtt", f"{name} {{1}} is less than the {{0}} that was set") for name in ("min rtt", "rtt")),
+    *((name, "segments", 0.0, "counts", f"{{0}} {name}, of {{1}} segments") for name in ("losses", "halvings")),
+    ("received", "segments", 0.0, "counts", "{0} packets received, of {1} sent"),
+    # A window is halved for a loss, once for all losses of a round trip.
+    ("halvings", "losses", 0.0, "halvings", "{1} losses, and {0} halvings: each takes a loss at least"),
+    ("c_by_halvings", "c_by_losses", 0.0, "halvings",
+     "C is {1} by losses and {0} by halvings: some flow had fewer losses than halvings"),
+)  # fmt: skip
+# What is the quotient of two others.
+QUOTIENTS = (
+    ("losses_per_halving", "losses", "halvings"),
+    ("drops_per_halving", "drops", "halvings"),
+    ("loss_ratio", "losses", "segments"),
+    ("halving_ratio", "halvings", "segments"),
+)
 RULES: list[Callable[[Row], Offences]] = []
 
 
@@ -62,21 +104,20 @@ def off_in(row: Row) -> list[tuple[str, str]]:
 
 
 @rule
-def negative(row: Row) -> Offences:
+def numbers_by_themselves(row: Row) -> Offences:
+    """Look for what is below 0, what can't be 0, and flows that are no whole number."""
     for name, number in row.numbers.items():
         if number.value < 0:
             yield "negative", f"{name} {row.shown(name)} is less than nothing"
-
-
-@rule
-def zero(row: Row) -> Offences:
-    """Look for what can't be 0, and for shares and indices of nothing."""
-    for name in ("flows", "rtt", "mss", "link"):
-        # A round-trip time of 0 ms may be one of 0.4.
-        if row.has(name) and row[name].value == 0 and (name != "rtt" or row[name].high < 1e-6):
-            yield "zero", f"{name} is 0"
-    for name in ("total", "goodput"):
-        if row.has(name) and row[name].value == 0 and carried_something(row):
+        elif name in ("flows", "asked") and number.value % 1:
+            yield "flows", f"{row.shown(name)} flows are no whole number"
+        elif name.startswith("c_by_") and number.high <= 0:
+            yield "constant", f"{NAMES[name].help}: {row.shown(name)}; it is more than 0"
+        elif number.value == 0 and name in ("flows", "mss", "link", "rtt"):
+            # A round-trip time of 0 ms may be one of 0.4.
+            if name != "rtt" or number.high < 1e-6:
+                yield "zero", f"{name} is 0"
+        elif number.value == 0 and name in ("total", "goodput") and carried_something(row):
             yield "zero", f"{name} is 0: nothing was carried"
     if row.has("total", "squares") and row["total"].value > 0 and row["squares"].value == 0:
         yield "squares", f"squares are 0, and the total is {row.shown('total')}"
@@ -84,10 +125,8 @@ def zero(row: Row) -> Offences:
 
 def carried_something(row: Row) -> bool:
     """Return whether a row has what only flows that ran can have."""
-    return any(
-        row.has(name) and row[name].value > 0
-        for name in ("flows", "segments", "losses", "bytes", "halvings")
-    )
+    names = ("flows", "segments", "losses", "bytes", "halvings")
+    return any(row.has(name) and row[name].value > 0 for name in names)
 
 
 @rule
@@ -100,53 +139,29 @@ def order_of_statistics(row: Row) -> Offences:
             by_name.setdefault(name, []).append((place, key))
     for name, keys in by_name.items():
         for place, key in sorted(keys):
-            above = [(other, further) for further, other in keys if further > place]
-            if row.has(name) and key != name and place != PLACE["median"]:
-                if place in (PLACE["min"], PLACE["low"]):
-                    above.append((name, PLACE["median"]))
-                elif place in (PLACE["max"], PLACE["high"]) and row[name].low > row[key].high:
-                    yield "order", f"{name} {row.shown(name)} is more than {key} {row.shown(key)}"
-            for other, _ in above:
-                if row[key].low > row[other].high:
-                    yield "order", f"{key} {row.shown(key)} is more than {other} {row.shown(other)}"
+            above = [other for further, other in keys if further > place]
+            below = [key]
+            if row.has(name) and place == PLACE["min"]:
+                above.append(name)
+            elif row.has(name) and place == PLACE["max"]:
+                below, above = [name], [key]
+            for less in below:
+                for more in above:
+                    if row[less].low > row[more].high:
+                        yield (
+                            "order",
+                            f"{less} {row.shown(less)} is more than {more} {row.shown(more)}",
+                        )
 
 
-PLACE = {
-    "min": 0.0,
-    "low": 0.0,
-    "lower": 0.0,
-    "median": 50.0,
-    "high": 1e3,
-    "upper": 1e3,
-    "max": 1e3,
-}
+PLACE = {"min": 0.0, "low": 0.0, "lower": 0.0, "median": 50.0, "high": 1e3, "upper": 1e3, "max": 1e3}  # fmt: skip
 
 
 def _place_of(statistic: str) -> float | None:
-    if statistic in PLACE:
-        return PLACE[statistic]
     match = re.fullmatch(r"p(\d{1,3})|(\d\d)th", statistic)
     digits = (match[1] or match[2]) if match else ""
     # p999 is 99.9 %.
-    return float(f"{digits[:2]}.{digits[2:]}") if digits else None
-
-
-@rule
-def arrived_of_sent(row: Row) -> Offences:
-    for name in ("goodput", "total"):
-        if row.has("sent_rate", name) and row[name].low > row["sent_rate"].high * (1 + ENDS):
-            yield "sent", f"{row.shown(name)} arrived, and {row.shown('sent_rate')} was sent"
-
-
-@rule
-def round_trip_time(row: Row) -> Offences:
-    """No packet is back before the path lets it."""
-    for name in ("min rtt", "rtt"):
-        if row.has("base_rtt", name) and 0 < row[name].high < row["base_rtt"].low * (1 - MEANS):
-            yield (
-                "rtt",
-                f"{name} {row.shown(name)} is less than the {row.shown('base_rtt')} that was set",
-            )
+    return float(f"{digits[:2]}.{digits[2:]}") if digits else PLACE.get(statistic)
 
 
 @rule
@@ -155,21 +170,15 @@ def flows_side_by_side(row: Row) -> Offences:
     flows = [number for name, number in row.numbers.items() if re.fullmatch(r"\d+ goodput", name)]
     if len(flows) < 2 or min(flow.value for flow in flows) < 0:
         return
-    low, total = math.fsum(flow.low for flow in flows), math.fsum(flow.value for flow in flows)
-    high = math.fsum(flow.high for flow in flows)
-    if row.has("link") and low > row["link"].high > 0:
-        yield "link", f"together {100 * total / row['link'].value:.2f} % of the link"
-    if row.has("total") and _apart(row["total"], low * (1 - MEANS), high * (1 + MEANS)):
-        yield (
-            "sum",
-            f"total {row.shown('total')}; the {len(flows)} flows add up to {_as_shown(total, row, 'total')}",
-        )
-    if row.has("index") and total > 0 and index_apart(row["index"], flows):
-        again = jains_index([flow.value for flow in flows])
-        yield (
-            "index",
-            f"index {row.shown('index')}; recomputed from the row's {len(flows)} flows {again:.4g}",
-        )
+    total = Number.sum_of(flows)
+    if row.positive("link") and total.low > row["link"].high:
+        yield "link", f"together {100 * total.value / row['link'].value:.2f} % of the link"
+    if row.has("total") and apart(row["total"], total, MEANS):
+        again = row.as_shown(total.value, "total")
+        yield "sum", f"total {row.shown('total')}; the {len(flows)} flows add up to {again}"
+    if row.has("index") and total.value > 0 and index_apart(row["index"], flows):
+        again = f"from the row's {len(flows)} flows {jains_index([f.value for f in flows]):.4g}"
+        yield "index", f"index {row.shown('index')}; recomputed {again}"
 
 
 def index_apart(stated: Number, flows: Sequence[Number]) -> bool:
@@ -181,27 +190,16 @@ def index_apart(stated: Number, flows: Sequence[Number]) -> bool:
     # To the first order, and what the second may add.
     first = math.fsum(half * abs(1 / total - value / squares) for half, value in halves)
     slack = 2 * again * first + 3 * (math.fsum(half for half, _ in halves) / total) ** 2 + FLOATS
-    return _apart(stated, again - slack, again + slack)
-
-
-def _as_shown(value: float, row: Row, name: str) -> str:
-    """A value in the unit in which the row shows a name's."""
-    try:
-        factor = float(row.shown(name)) / row[name].value
-    except (ValueError, ZeroDivisionError):
-        factor = 1.0
-    return f"{value * factor:.6g}"
+    return apart(stated, Number(again, again - slack, again + slack))
 
 
 @rule
 def mean_of_flows(row: Row) -> Offences:
-    if row.has("per_flow", "flows", "total") and row["flows"].value > 0:
-        low, high = (getattr(row["per_flow"], end) * row["flows"].value for end in ("low", "high"))
-        if _apart(row["total"], low * (1 - MEANS), high * (1 + MEANS)):
-            yield (
-                "sum",
-                f"{row.shown('flows')} flows of {row.shown('per_flow')} each, and the total is {row.shown('total')}",
-            )
+    if not row.has("total") or not row.positive("per_flow", "flows"):
+        return
+    if apart(row["total"], row["per_flow"] * row["flows"].value, MEANS):
+        parts = f"{row.shown('flows')} flows of {row.shown('per_flow')} each"
+        yield "sum", f"{parts}, and the total is {row.shown('total')}"
 
 
 @rule
@@ -209,32 +207,20 @@ def utilisation(row: Row) -> Offences:
     """Compare with the rate over the link's; within a few per cent, since the link's may count headers."""
     if row.has("utilisation") and row["utilisation"].low > 1 + MEANS:
         yield "link", f"utilisation {row.shown('utilisation')} is more than all of the link"
-    for name in ("total", "goodput"):
-        if (
-            row.has("utilisation", "link", name)
-            and row["link"].value > 0
-            and row["utilisation"].low > 0
-        ):
-            again = row[name] * (1 / row["link"].value)
-            if _apart(row["utilisation"], again.low * (1 - ENDS), again.high * (1 + ENDS)):
-                yield (
-                    "quotient",
-                    f"utilisation {row.shown('utilisation')}; recomputed {again.value:.4g}",
-                )
-            return
+    name = "total" if row.has("total") else "goodput"
+    if row.has(name) and row.positive("utilisation", "link"):
+        again = row[name] * (1 / row["link"].value)
+        if apart(row["utilisation"], again, ENDS):
+            yield (
+                "quotient",
+                f"utilisation {row.shown('utilisation')}; recomputed {again.value:.4g}",
+            )
 
 
 @rule
-def flows_are_whole(row: Row) -> Offences:
-    for name in ("flows", "asked"):
-        if row.has(name) and row[name].value % 1:
-            yield "flows", f"{row.shown(name)} flows are no whole number"
-
-
-@rule
-def squares_of_some_flows(row: Row) -> Offences:
-    """For rates x >= 0 of n flows: (sum x)^2 / n <= sum x^2 <= (sum x)^2."""
-    if not row.has("total", "squares") or min(row["squares"].value, row["total"].value) <= 0:
+def index_of_sum_and_squares(row: Row) -> Offences:
+    """For rates x >= 0 of n flows: (sum x)^2 / n <= sum x^2 <= (sum x)^2, and Jain's index is (sum x)^2 / (n sum x^2)."""
+    if not row.positive("total", "squares"):
         return
     total, squares = row["total"], row["squares"]
     if squares.low > total.high**2:
@@ -243,52 +229,42 @@ def squares_of_some_flows(row: Row) -> Offences:
             f"squares {row.shown('squares')} are more than the total's own square, "
             f"{row.shown('total')}²: no flows have both",
         )
-    if row.has("flows") and row["flows"].value > 0:
-        most = total.low**2 / (row["flows"].value * squares.high) if squares.high > 0 else 0.0
-        if most > 1 + FLOATS:
-            index = total.value**2 / (row["flows"].value * squares.value)
-            printed = f"index {row.shown('index')}; " if row.has("index") else ""
-            yield (
-                "index",
-                f"{printed}recomputed {index:.6g}, and none is more than 1: no "
-                f"{row['flows'].value:.0f} flows have this total and these squares",
-            )
-
-
-@rule
-def index_recomputes(row: Row) -> Offences:
-    if not row.has("index", "total", "squares", "flows"):
+    if not row.has("flows") or row["flows"].value <= 0:
         return
-    index, total, squares, flows = (row[n] for n in ("index", "total", "squares", "flows"))
-    if flows.value <= 0 or squares.low <= 0 or total.low <= 0:
-        return
-    low = total.low**2 / (flows.value * squares.high)
-    high = total.high**2 / (flows.value * squares.low)
-    if _apart(index, low, high):
-        again = total.value**2 / (flows.value * squares.value)
-        yield "index", f"index {row.shown('index')}; recomputed {again:.6g}"
+    n = row["flows"].value
+    again = Number(
+        total.value**2 / (n * squares.value),
+        total.low**2 / (n * squares.high),
+        total.high**2 / (n * squares.low),
+    )
+    printed = f"index {row.shown('index')}; " if row.has("index") else ""
+    if again.low > 1 + FLOATS:
+        yield (
+            "index",
+            f"{printed}recomputed {again.value:.6g}, and none is more than 1: no {n:.0f} flows have this total and "
+            "these squares",
+        )
+    elif printed and apart(row["index"], again):
+        yield "index", f"{printed}recomputed {again.value:.6g}"
 
 
 @rule
 def index_bounds(row: Row) -> Offences:
     if not row.has("index") or (row.has("total") and row["total"].value == 0):
         return
-    index = row["index"]
-    if index.low > 1:
-        percent = (
-            f"; {index.value:g} % would be {index.value / 100:g}" if 1 < index.value <= 100 else ""
-        )
-        yield "index", f"index {row.shown('index')} is more than 1{percent}"
+    index, shown = row["index"], f"index {row.shown('index')}"
     flows = row["flows"].value if row.has("flows") else 0
-    if flows > 0 and index.high < 1 / flows:
+    if index.low > 1:
+        percent = f"; {index.value:g} % would be {index.value / 100:g}"
         yield (
             "index",
-            (
-                f"index {row.shown('index')} is less than 1/n: {flows:.0f} flows can't come below {1 / flows:.4g}"
-            ),
+            f"{shown} is more than 1{percent if PERHAPS_PERCENT < index.value <= 100 else ''}",
         )
+    elif flows > 0 and index.high < 1 / flows:
+        least = f"{flows:.0f} flows can't come below {1 / flows:.4g}"
+        yield "index", f"{shown} is less than 1/n: {least}"
     elif index.high <= 0:
-        yield "index", f"index {row.shown('index')}: no flows have it; the least is 1/n"
+        yield "index", f"{shown}: no flows have it; the least is 1/n"
 
 
 @rule
@@ -296,70 +272,44 @@ def ratios(row: Row) -> Offences:
     """A share of something is between 0 and 1."""
     for name in ("share", "fair_share", "loss_ratio", "halving_ratio"):
         if row.has(name) and row[name].low > 1:
-            percent = f"; {row.shown(name)} % would be {row[name].value / 100:g}"
-            more = "100 %" if "%" in row.shown(name) else "1"
-            yield (
-                "share",
-                (
-                    f"{NAMES[name].help}: {row.shown(name)} is more than {more}"
-                    f"{percent if row[name].value <= 100 and more == '1' else ''}"
-                ),
-            )
+            text, value = row.shown(name), row[name].value
+            percent = f"; {text} % would be {value / 100:g}" if value <= 100 else ""
+            more = "100 %" if "%" in text else f"1{percent}"
+            yield "share", f"{NAMES[name].help}: {text} is more than {more}"
 
 
 @rule
-def link(row: Row) -> Offences:
-    for name in ("total", "goodput", "per_flow"):
-        if row.has("link", name) and row["link"].value > 0 and row[name].low > row["link"].high:
-            share = row[name].value / row["link"].value
-            yield "link", f"{name} is {100 * share:.2f} % of the link"
+def no_more_than(row: Row) -> Offences:
+    for name, other, slack, kind, text in AT_MOST:
+        more = row.has(name, other) and row[name].low > row[other].high * (1 + slack)
+        if more and (row[other].value > 0 or kind in ("counts", "halvings")):
+            share = 100 * row[name].value / row[other].value if row[other].value else math.inf
+            yield kind, text.format(row.shown(name), row.shown(other), share)
+
+
+@rule
+def router(row: Row) -> Offences:
+    """A router passes more than it drops: of TCP, which sends less where half is lost; not so of UDP, without losses."""
+    tcp = row.has("halvings") or row.has("losses")
+    if tcp and row.has("drops", "sent") and row["drops"].low > row["sent"].high:
+        yield (
+            "counts",
+            f"the router dropped {row.shown('drops')}, and sent only {row.shown('sent')}",
+        )
 
 
 @rule
 def flows_asked(row: Row) -> Offences:
     if row.has("flows", "asked") and row["flows"].value != row["asked"].value:
-        yield (
-            "flows",
-            f"{row['flows'].value:.0f} flows of {row['asked'].value:.0f} that were asked for",
-        )
-
-
-@rule
-def losses_and_halvings(row: Row) -> Offences:
-    """A window is halved for a loss, once for all losses of a round trip."""
-    if row.has("losses", "halvings") and row["losses"].high < row["halvings"].low:
-        yield (
-            "halvings",
-            f"{row.shown('losses')} losses, and {row.shown('halvings')} halvings: each takes a loss at least",
-        )
-    elif row.has("c_by_losses", "c_by_halvings") and (
-        row["c_by_losses"].high < row["c_by_halvings"].low
-    ):
-        yield (
-            "halvings",
-            f"C is {row.shown('c_by_losses')} by losses and {row.shown('c_by_halvings')} by halvings: "
-            "some flow had fewer losses than halvings",
-        )
-
-
-@rule
-def parts_of_segments(row: Row) -> Offences:
-    for part in ("losses", "halvings"):
-        if row.has(part, "segments") and row[part].low > row["segments"].high:
-            yield "counts", f"{row.shown(part)} {part}, of {row.shown('segments')} segments"
+        asked = f"{row['asked'].value:.0f} that were asked for"
+        yield "flows", f"{row['flows'].value:.0f} flows of {asked}"
 
 
 @rule
 def received_of_sent(row: Row) -> Offences:
-    if not row.has("received", "segments") or row["segments"].value <= 0:
-        return
-    sent, received = row["segments"], row["received"]
-    if received.low > sent.high:
-        yield "counts", f"{row.shown('received')} packets received, of {row.shown('segments')} sent"
-    elif row.has("loss_ratio") and not row.has("losses"):
-        again = 1 - received.value / sent.value
-        wider = Number(again, again * (1 - ENDS), again * (1 + ENDS))
-        if row["loss_ratio"].high < wider.low or row["loss_ratio"].low > wider.high:
+    if row.has("received", "loss_ratio") and row.positive("segments") and not row.has("losses"):
+        again = 1 - row["received"].value / row["segments"].value
+        if again >= 0 and apart(row["loss_ratio"], Number(again, again, again), ENDS):
             yield (
                 "quotient",
                 f"{row.shown('received')} of {row.shown('segments')} packets received is a loss of "
@@ -370,39 +320,22 @@ def received_of_sent(row: Row) -> Offences:
 @rule
 def quotients(row: Row) -> Offences:
     """Divide again what was divided."""
-    for name, above, below in (
-        ("losses_per_halving", "losses", "halvings"),
-        ("drops_per_halving", "drops", "halvings"),
-        ("loss_ratio", "losses", "segments"),
-        ("halving_ratio", "halvings", "segments"),
-    ):
-        if not row.has(name, above, below) or min(row[above].value, row[below].low) <= 0:
-            continue
-        low, high = row[above].low / row[below].high, row[above].high / row[below].low
-        stated, again = row[name], row[above].value / row[below].value
-        if not _apart(stated, low, high):
-            continue
-        if not _apart(stated * 0.01, low, high):
-            yield (
-                "percent",
-                f"{NAMES[name].help}: {row.shown(name)} is per cent; as a ratio {again:.4g}",
-            )
-        else:
-            yield "quotient", f"{NAMES[name].help}: {row.shown(name)}; recomputed {again:.6g}"
+    for name, above, below in QUOTIENTS:
+        if row.has(name, above) and row.positive(below) and row[above].value > 0:
+            again = row[above].over(row[below])
+            stated = f"{NAMES[name].help}: {row.shown(name)}"
+            if apart(row[name], again) and not apart(row[name] * 0.01, again):
+                yield "percent", f"{stated} is per cent; as a ratio {again.value:.4g}"
+            elif apart(row[name], again):
+                yield "quotient", f"{stated}; recomputed {again.value:.6g}"
 
 
 @rule
 def both_by_segments(row: Row) -> Offences:
     """Losses and halvings over the same segments: their quotient needs no segments."""
-    names = ("losses", "halvings", "loss_ratio", "halving_ratio")
-    if not row.has(*names) or row.has("segments") or min(row[n].low for n in names) <= 0:
+    if row.has("segments") or not row.positive("losses", "halvings", "loss_ratio", "halving_ratio"):
         return
-    losses, halvings, p, q = (row[name] for name in names)
-    if _apart(
-        Number(1, p.low / q.high, p.high / q.low),
-        losses.low / halvings.high,
-        losses.high / halvings.low,
-    ):
+    if apart(row["loss_ratio"].over(row["halving_ratio"]), row["losses"].over(row["halvings"])):
         yield (
             "quotient",
             f"{row.shown('losses')} losses for {row.shown('halvings')} halvings, and their ratios to the "
@@ -410,12 +343,88 @@ def both_by_segments(row: Row) -> Offences:
         )
 
 
-def _apart(stated: Number, low: float, high: float) -> bool:
-    return stated.high < low * (1 - FLOATS) or stated.low > high * (1 + FLOATS)
+def apart(stated: Number, again: Number, slack: float = FLOATS) -> bool:
+    """Return whether no value of the first is one of the second, by more than a share of it."""
+    return stated.high < again.low * (1 - slack) or stated.low > again.high * (1 + slack)
 
 
-@rule
-def constants_are_positive(row: Row) -> Offences:
-    for name in ("c_by_losses", "c_by_halvings"):
-        if row.has(name) and row[name].high <= 0:
-            yield "constant", f"{NAMES[name].help}: {row.shown(name)}; it is more than 0"
+# Per cent
+
+# How near a sum of shares must be to the whole, and what utilisation may be where it is wrong; above, it is per cent.
+NEAR, LARGEST_UTILISATION = 0.02, 1.5
+# What other ratios follow from, where they aren't counted over counted things.
+PERCENT_OF = (*QUOTIENTS, ("utilisation", "total", "link"), ("utilisation", "goodput", "link"))
+
+
+def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[list[Row], list[str]]:
+    """The rows with each column of ratios from 0 to 1, and a remark on those that were read as per cent; `without_unit`
+    has the headings of columns that name none, by name.
+
+    A column whose heading may mean a share as well as a count is a count where it can be no share.
+    """
+    notes: list[str] = []
+    for name in ("loss_ratio", "halving_ratio", "share", "fair_share", "index", "utilisation"):
+        having = [row for row in rows if row.has(name)]
+        values = [row[name].value for row in having if row[name].value >= 0]
+        if name not in without_unit or not values:
+            continue
+        heading, most = without_unit[name], max(values)
+        bare = not re.search("rate|ratio|prob|frac|share", heading.lower())
+        beside = any(row.has("segments") or row.has("halvings") for row in rows)
+        if (
+            name == "loss_ratio"
+            and bare
+            and most > 1
+            and all(value % 1 == 0 for value in values)
+            and (most > 100 or beside)
+        ):
+            if not any(row.has("losses") for row in rows):
+                rows = [_renamed(row, name, "losses") for row in rows]
+        elif 1 <= most <= 100 and (why := _why_percent(having, name, values)):
+            rows = [
+                replace(row, numbers={**row.numbers, name: row[name] * 0.01})
+                if row.has(name)
+                else row
+                for row in rows
+            ]
+            notes.append(f"{heading} was read as per cent: {why}")
+    return list(rows), notes
+
+
+def _renamed(row: Row, name: str, other: str) -> Row:
+    if not row.has(name):
+        return row
+    numbers = {other if key == name else key: number for key, number in row.numbers.items()}
+    return replace(row, numbers=numbers, texts={**row.texts, other: row.texts.get(name, "")})
+
+
+def _why_percent(having: Sequence[Row], name: str, values: Sequence[float]) -> str:
+    """Return why a column without a unit is per cent; empty where it isn't."""
+    all_above = "all of it is more than 1" if min(values) > 1 else ""
+    if name == "share":
+        sums: dict[str, float] = defaultdict(float)
+        for row in having:
+            sums[row.texts.get("group", "")] += row[name].value
+        hundreds = sum(abs(total / 100 - 1) < NEAR for total in sums.values())
+        return "it adds up to 100" if hundreds * 2 > len(sums) else all_above
+    votes = [vote for row in having if (vote := _vote(row, name)) is not None]
+    if votes:
+        return "100 times what it follows from" if sum(votes) * 2 > len(votes) else ""
+    if name == "loss_ratio":
+        return "a loss of 1 would leave nothing"
+    if name == "utilisation":
+        return "it is far more than 1" if max(values) > LARGEST_UTILISATION else ""
+    return all_above if len(values) > 1 else ""
+
+
+def _vote(row: Row, name: str) -> bool | None:
+    """Return whether a ratio is 100 times what it follows from; None where it follows from nothing, or from something else."""
+    again = 0.0
+    if name == "index" and row.positive("total", "squares", "flows"):
+        again = row["total"].value ** 2 / (row["flows"].value * row["squares"].value)
+    for ratio, above, below in PERCENT_OF:
+        if name == ratio and again == 0 and row.has(above) and row.positive(below):
+            again = row[above].value / row[below].value
+    if again <= 0 or row[name].value <= 0:
+        return None
+    return abs(math.log(row[name].value / again / 100)) < abs(math.log(row[name].value / again))

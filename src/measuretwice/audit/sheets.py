@@ -7,10 +7,18 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import NOTHING, Unit, find_unit, read_cell
+from measuretwice.audit.cells import (
+    ENGLISH,
+    NOTHING,
+    Number,
+    Unit,
+    find_unit,
+    number_in,
+    plain_words,
+)
 from measuretwice.audit.columns import name_of, quantity_of
 from measuretwice.base.errors import UserError
 
@@ -27,11 +35,22 @@ NO_TABLE = (
     (b"-----------------------------------------------------------\n", "what iperf printed and no table; ./lab check reads it"),
 )  # fmt: skip
 DELIMITERS = ",;\t|"
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?")
+# What only a decimal comma makes, and what only a point does; 1,204 may be of either.
+DECIMAL_COMMA = re.compile(
+    r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d|\d+,(?!\d{3}(?!\d))\d|(?:0|\d{4,}),\d|\d{1,3}(?:\.\d{3}){2,}(?!\d))"
+)
+DECIMAL_POINT = re.compile(
+    r"[+-]?(?:\d{1,3}(?:,\d{3})+\.\d|\d*\.\d+(?:[eE][+-]?\d+)?(?![\d.,])|\d{1,3}(?:,\d{3}){2,}(?!\d))"
+)
 NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
 # By so many lines a column's unit is told.
 ENOUGH_LINES = 500
+# What programs wrote before UTF-8, the commonest first; and how much of a file tells which.
+OLDER_ENCODINGS = (
+    "cp1252 cp1250 cp1251 gb18030 shift_jis euc_jp euc_kr big5 cp1253 cp866 koi8_r".split()
+)
+MOST_SAMPLED = 4000
 # Of so many lines and more, this share has as many cells as each other; else it is prose.
 FEW_LINES, ALIKE = 6, 0.4
 # Frames of tables that are drawn, as the plain marks that stand for them.
@@ -48,10 +67,15 @@ IPERF2_HEADINGS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: its number in the file, from 1, and its cells."""
+    """A line of the table: its number in the file, from 1, and its cells; and each cell's own number, where they stood in
+    several lines."""
 
     number: int
     cells: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+
+    def cell(self, place: int) -> str:
+        return self.cells[place] if place < len(self.cells) else ""
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,26 @@ class Table:
     decimal_comma: bool
     title: str = ""
     place: str = "line"
+
+    def numbers(self, place: int) -> Iterator[tuple[Number, Unit | None]]:
+        """Yield the numbers of a column, by its index, and their units, without the cells that hold none."""
+        for line in self.lines:
+            number, unit = number_in(line.cell(place), self.decimal_comma)
+            if number:
+                yield number, unit
+
+    def values(self, place: int) -> list[float]:
+        """Return the values of a column in its own units, without the cells that hold no number."""
+        return [n.value * (unit.factor if unit else 1.0) for n, unit in self.numbers(place)]
+
+    def unit_of(self, place: int) -> Unit | None:
+        """Return the unit that most cells of a column have; None where few have one."""
+        sample = replace(self, lines=self.lines[:ENOUGH_LINES])
+        units = [unit for _, unit in sample.numbers(place) if unit and unit.quantity != "count"]
+        quantities = Counter(unit.quantity for unit in units).most_common(1)
+        if not quantities or quantities[0][1] * 2 <= len(sample.lines):
+            return None
+        return next(unit for unit in units if unit.quantity == quantities[0][0])
 
 
 def read_tables(content: bytes, source: str) -> list[Table]:
@@ -125,11 +169,30 @@ def _text(content: bytes, source: str) -> str:
     except UnicodeDecodeError:
         if encoding != "utf-8-sig":
             raise UserError(f"{source}: is no text; save the table as CSV") from None
-        # Every byte stands for something: what spreadsheets of Western Europe used to write.
-        text = content.decode("latin-1")
+        text = _decoded(content)
     if "\0" in text:
         raise UserError(f"{source}: is no text; save the table as CSV")
     return f"{IPERF2_HEADINGS}\n{text}" if IPERF2.fullmatch(text.split("\n", 1)[0]) else text
+
+
+def _decoded(content: bytes) -> str:
+    """Read bytes in the encoding of an older spreadsheet in which the most headings have words that are known."""
+    best, most = content.decode("latin-1"), 0
+    known_words = {word for english in ENGLISH.values() for word in english.split()}
+    for encoding in OLDER_ENCODINGS:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        words = set(re.findall(r"[^\W\d_]+", text[:MOST_SAMPLED]))
+        hits = sum(
+            not known_words.isdisjoint(plain_words(word).split())
+            for word in words
+            if not word.isascii()
+        )
+        if hits > most:
+            best, most = text, hits
+    return best
 
 
 # Markdown, LaTeX
@@ -325,53 +388,11 @@ def _is_unit(text: str) -> bool:
 
 def _has_decimal_comma(lines: Sequence[Line]) -> bool:
     """Return whether 95,75 stands for 95.75: where some cells are written so and none with a point."""
-    commas = points = 0
-    for line in lines:
-        for cell in line.cells:
-            commas += bool(DECIMAL_COMMA.match(cell))
-            points += bool(re.match(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?(?![\d.,])", cell))
+    cells = [cell for line in lines for cell in line.cells]
+    commas, points = (
+        sum(bool(mark.match(cell)) for cell in cells) for mark in (DECIMAL_COMMA, DECIMAL_POINT)
+    )
     return commas > 0 and points * 10 < commas
-
-
-def read_values(table: Table) -> Callable[[int], list[float]]:
-    """Return what gives the values of a column, by its index, without the cells that aren't numbers."""
-
-    def values(place: int) -> list[float]:
-        numbers = []
-        for line in table.lines:
-            try:
-                number, unit = read_cell(
-                    line.cells[place] if place < len(line.cells) else "", table.decimal_comma
-                )
-            except ValueError:
-                continue
-            if number:
-                numbers.append(number.value * (unit.factor if unit else 1.0))
-        return numbers
-
-    return values
-
-
-def read_unit(table: Table) -> Callable[[int], Unit | None]:
-    """Return what gives the unit that most cells of a column have, by its index; None where few have one."""
-
-    def unit_of(place: int) -> Unit | None:
-        units: Counter[str] = Counter()
-        by_quantity: dict[str, Unit] = {}
-        for line in table.lines[:ENOUGH_LINES]:
-            try:
-                number, unit = read_cell(
-                    line.cells[place] if place < len(line.cells) else "", table.decimal_comma
-                )
-            except ValueError:
-                continue
-            if number and unit and unit.quantity != "count":
-                units[unit.quantity] += 1
-                by_quantity.setdefault(unit.quantity, unit)
-        [(quantity, times)] = units.most_common(1) or [("", 0)]
-        return by_quantity[quantity] if times * 2 > len(table.lines[:ENOUGH_LINES]) else None
-
-    return unit_of
 
 
 # Tables joined, turned and made wide
@@ -392,55 +413,40 @@ def _joined(tables: Sequence[Table]) -> Iterator[Table]:
             for line in table.lines
         ]
         comma = any(table.decimal_comma for table in alike)
-        yield replace(
-            alike[0],
-            headings=(*headings, "section"),
-            lines=tuple(lines),
-            title="",
-            decimal_comma=comma,
-        )
+        yield Table(alike[0].source, (*headings, "section"), tuple(lines), comma)
 
 
 def _upright(table: Table) -> Table:
     """A table with a column for each thing that was measured, also where they stand in lines."""
-    numeric = [
-        bool((name := name_of(heading)[0]) and quantity_of(name) != "text")
-        for heading in table.headings
-    ]
+    numeric = [_measured(heading) for heading in table.headings]
     width = len(table.headings)
-    if width < 2 or any(len(line.cells) != width for line in table.lines):
+    if (
+        width < 2
+        or sum(map(bool, numeric)) > 1
+        or any(len(line.cells) != width for line in table.lines)
+    ):
         return table
-    for index in range(width - 1) if sum(numeric) < 2 else ():
+    full = [len(list(table.numbers(n))) > 0.9 * len(table.lines) for n in range(width)]
+    for index in range(width - 1):
         cells = [line.cells[index] for line in table.lines]
-        names = [
-            name for cell in cells if (name := name_of(cell)[0]) and quantity_of(name) != "text"
-        ]
+        names = [name for cell in cells if (name := _measured(cell))]
         if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
             continue
         if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
             return _turned(table)
-        others = [other for other in range(width) if other != index and not numeric[other]]
-        held = [
-            other
-            for other in range(width)
-            if other != index and _share_of_numbers(table, other) > 0.9
-        ]
+        held = [n for n in range(width) if n != index and full[n]]
         if held and len(set(cells)) < len(cells):
-            value = next(
-                (v for v in held if re.search(r"(?i)val|result|mean", table.headings[v])), held[-1]
-            )
-            return _wide(table, index, value, [other for other in others if other != value])
+            named = (n for n in held if re.search(r"(?i)val|result|mean", table.headings[n]))
+            value = next(named, held[-1])
+            keys = [n for n in range(width) if n not in (index, value) and not numeric[n]]
+            return _wide(table, index, value, keys)
     return table
 
 
-def _share_of_numbers(table: Table, index: int) -> float:
-    good = 0
-    for line in table.lines:
-        try:
-            good += read_cell(line.cells[index], table.decimal_comma)[0] is not None
-        except ValueError:
-            continue
-    return good / len(table.lines)
+def _measured(heading: str) -> str:
+    """Return what a heading is called here, where it is something measured; else nothing."""
+    name, _ = name_of(heading)
+    return name if name and quantity_of(name) != "text" else ""
 
 
 # Columns of a table that lies on its side which hold no run.
@@ -449,46 +455,44 @@ NO_RUN = re.compile(
 )
 
 
+def _units_place(table: Table) -> int:
+    """The column that has each line's unit; one behind the last where there is none."""
+    names = [heading.lower() in ("unit", "units") for heading in table.headings]
+    return names.index(True) if any(names) else len(names)
+
+
+def _with_its_unit(line: Line, place: int, units: int) -> str:
+    return f"{line.cells[place]} ({line.cell(units)})" if line.cell(units) else line.cells[place]
+
+
 def _turned(table: Table) -> Table:
     """Return a table with a line for each column but the first, which has the column's heading for a name."""
-    unit = next(
-        (place for place, name in enumerate(table.headings) if name.lower() in ("unit", "units")),
-        None,
-    )
-    names = [
-        line.cells[0] + (f" ({line.cells[unit]})" if unit is not None and line.cells[unit] else "")
-        for line in table.lines
-    ]
+    units = _units_place(table)
     lines = tuple(
         Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
         for place, heading in enumerate(table.headings)
-        if place and place != unit and not NO_RUN.match(heading)
+        if place and place != units and not NO_RUN.match(heading)
     )
-    return (
-        replace(table, headings=("name", *names), lines=lines, place="column") if lines else table
-    )
+    headings = ("name", *(_with_its_unit(line, 0, units) for line in table.lines))
+    return replace(table, headings=headings, lines=lines, place="column") if lines else table
 
 
 def _wide(table: Table, metric: int, value: int, keys: Sequence[int]) -> Table:
     """Of lines with a value each, one for all values of a run: those with the same other cells, in their order."""
-    unit = next((key for key in keys if table.headings[key].lower() in ("unit", "units")), None)
-    keys = [key for key in keys if key != unit]
-
-    def name(line: Line) -> str:
-        return line.cells[metric] + (
-            f" ({line.cells[unit]})" if unit is not None and line.cells[unit] else ""
-        )
-
-    metrics = list(dict.fromkeys(map(name, table.lines)))
-    rows: dict[tuple[object, ...], tuple[int, dict[str, str]]] = {}
-    seen: Counter[tuple[object, ...]] = Counter()
-    for line in table.lines:
+    units = _units_place(table)
+    keys = [key for key in keys if key != units]
+    names = {line: _with_its_unit(line, metric, units) for line in table.lines}
+    rows: dict[tuple[tuple[str, ...], int], dict[str, tuple[int, str]]] = {}
+    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+    for line, name in names.items():
         key = tuple(line.cells[place] for place in keys)
-        number = seen[(*key, name(line))]
-        seen[(*key, name(line))] += 1
-        rows.setdefault((*key, number), (line.number, {}))[1][name(line)] = line.cells[value]
-    lines = tuple(
-        Line(first, (*map(str, key[:-1]), *(values.get(metric, "") for metric in metrics)))
-        for key, (first, values) in rows.items()
-    )
-    return replace(table, headings=(*(table.headings[key] for key in keys), *metrics), lines=lines)
+        rows.setdefault((key, seen[key, name]), {})[name] = line.number, line.cells[value]
+        seen[key, name] += 1
+    metrics = list(dict.fromkeys(names.values()))
+    lines = []
+    for (key, _), values in rows.items():
+        first, _ = next(iter(values.values()))
+        cells = [*((first, cell) for cell in key), *(values.get(m, (first, "")) for m in metrics)]
+        lines.append(Line(first, tuple(c for _, c in cells), tuple(n for n, _ in cells)))
+    headings = (*(table.headings[key] for key in keys), *metrics)
+    return replace(table, headings=headings, lines=tuple(lines))

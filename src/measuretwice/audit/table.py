@@ -9,23 +9,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell, words_of
-from measuretwice.audit.columns import NAMES, Column, Known, quantity_of
-from measuretwice.audit.percent import as_ratios
-from measuretwice.audit.rules import Row
+from measuretwice.audit.columns import Column, Known, quantity_of
+from measuretwice.audit.report import Problem
+from measuretwice.audit.rules import Row, as_ratios
 from measuretwice.audit.sheets import Line, Table
-from measuretwice.audit.summaries import Summary, kinds_of
+from measuretwice.audit.sums import Summary, kinds_of
 from measuretwice.base.errors import UserError
 
 # A unit that follows another column's, where it names none: which column's, and to which power.
 FOLLOWS = {
     "squares": (("total",), 2),
     "link": (("total", "goodput"), 1),
+    "total": (("link",), 1),
+    "goodput": (("link",), 1),
+    "rtt": (("base_rtt",), 1),
+    "base_rtt": (("rtt",), 1),
     "sent_rate": (("goodput", "total"), 1),
     "per_flow": (("total", "goodput"), 1),
     "model_by_losses": (("goodput",), 1),
     "model_by_halvings": (("goodput",), 1),
 }
 UNIT_EXAMPLES = {"rate": "Mbit/s", "time": "ms"}
+# What the first of two is compared with, and between which of their quotients most rows are, where units are the same.
+SAME_UNIT = (
+    *((name, "link", 1e-3, 1.2) for name in ("total", "goodput", "per_flow")),
+    *((name, "sent_rate", 1e-3, 2.0) for name in ("total", "goodput")),
+    *((name, "base_rtt", 0.5, 300.0) for name in ("rtt", "min rtt")),
+)
+# Without these a row is as good as left out.
+MEASURED_NAMES = (
+    "goodput",
+    "total",
+    "index",
+    "squares",
+    "losses",
+    "halvings",
+    "rtt",
+    "bytes",
+    "share",
+)
 # A line with less than this share of the values that lines usually have is no row of results.
 MOSTLY_EMPTY = 0.25
 WHOLE = re.compile(r"\d+(?:\.0*)?")
@@ -55,35 +77,31 @@ class Given:
 
 @dataclass(frozen=True)
 class Reading:
-    """A table's rows and its summary rows; what was off in their cells, as lines, label, kind and text; remarks; cells
+    """A table's rows and its summary rows; what was off in their cells; remarks; cells
     that weren't read; and the columns and units that all was read by."""
 
     rows: list[Row]
     summaries: list[Summary]
-    problems: list[tuple[tuple[int, ...], str, str, str]]
+    problems: list[Problem]
     notes: list[str]
     unread: list[str]
     columns: Known
     units: Mapping[str, Unit]
 
-    def unit_of(self, name: str) -> Unit | None:
-        """The unit that a column was read in; None where the table doesn't say."""
-        return self.units.get(name)
-
 
 def read_rows(table: Table, by_name: Known, given: Given) -> Reading:
-    """Read the columns that are known. UserError where a unit that is needed isn't known."""
+    """Read the columns that are known. UserError where a unit that is needed isn't known, or no row has a number."""
     by_name = _numbers_only(table, by_name)
     links = [c for c in by_name.get("flow", ()) if words_of(c.heading)[0] == "connection"]
     if links and not any(
-        re.search(r"\d", _cell(line, c.place)) for c in links for line in table.lines
+        re.search(r"\d", line.cell(c.place)) for c in links for line in table.lines
     ):
         # A connection by wire or by radio is no flow.
         others = [column for column in by_name["flow"] if column not in links]
         by_name = {**by_name, "label": [*by_name.get("label", ()), *links], "flow": others}
     by_name = {name: columns for name, columns in by_name.items() if columns}
     several = any(
-        SEVERAL.fullmatch(_cell(line, column.place))
+        SEVERAL.fullmatch(line.cell(column.place))
         for column in by_name.get("flow", ())
         for line in table.lines
     )
@@ -101,26 +119,47 @@ def read_rows(table: Table, by_name: Known, given: Given) -> Reading:
     reader = _Reader(table, by_name, units, lines)
     rows: list[Row] = []
     summaries: list[Summary] = []
-    problems: list[tuple[tuple[int, ...], str, str, str]] = []
+    problems: list[Problem] = []
     for line in lines:
         kind = kinds.get(line.number, "")
         if kind == "left out":
             continue
         row, wrong = reader.row(line, pad=bool(kind))
-        problems += [((line.number,), row.label, "cell", text) for text in wrong]
+        problems += [Problem((line.number,), row.label, "cell", text) for text in wrong]
         if kind:
             summaries.append(Summary(row, kind, len(rows)))
         else:
             rows.append(row)
-    rows, remarks = as_ratios(rows, {column.name: column for column in numeric if not column.unit})
+    _ask_where_units_differ(table.source, by_name, units, rows)
+    rows, remarks = as_ratios(
+        rows, {column.name: column.heading for column in numeric if not column.unit}
+    )
+    values = sum(len(row.texts.keys() & row.numbers.keys()) for row in rows)
+    if not problems and (not values or values * 2 < len(reader.unread)):
+        words = f", but such as {reader.unread[0]}" if reader.unread else ""
+        raise UserError(f"{table.source}: no row has a number in the columns that are known{words}")
     elided = any(cell in ELIDED for line in table.lines for cell in line.cells)
     left_out = [line.number for line in lines if kinds.get(line.number) == "left out"]
     if left_out:
         notes.append(f"statistics beside the means weren't read: {table.place} {_listed(left_out)}")
+    notes += _without_values(table, rows)
     return Reading(
         [_with_given(row, given) for row in rows], [] if elided or several else summaries, problems,
         [*notes, *remarks, *reader.notes()], reader.unread, by_name, units,
     )  # fmt: skip
+
+
+def _without_values(table: Table, rows: Sequence[Row]) -> list[str]:
+    """A remark on the rows in which a rate, an index or a time has no value, though others of its column have one."""
+    lacking: dict[tuple[int, ...], list[str]] = {}
+    for name in MEASURED_NAMES:
+        lines = tuple(row.line for row in rows if name not in row.texts)
+        if 0 < len(lines) < len(rows):
+            lacking.setdefault(lines, []).append(name)
+    return [
+        f"no value of {', '.join(names)} in {len(lines)} of {len(rows)} rows: {table.place} {_listed(lines)}"
+        for lines, names in lacking.items()
+    ]
 
 
 def _with_given(row: Row, given: Given) -> Row:
@@ -133,10 +172,6 @@ def _with_given(row: Row, given: Given) -> Row:
 
 def _numeric(by_name: Known) -> list[Column]:
     return [columns[0] for name, columns in by_name.items() if quantity_of(name) != "text"]
-
-
-def _cell(line: Line, index: int) -> str:
-    return line.cells[index] if index < len(line.cells) else ""
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -153,7 +188,7 @@ def _numbers_only(table: Table, by_name: Known) -> Known:
         ):
             remaining[name] = columns
         elif len(table.lines) > 1 and any(
-            _cell(line, columns[0].place).lower() not in NOTHING for line in table.lines
+            line.cell(columns[0].place).lower() not in NOTHING for line in table.lines
         ):
             words += [replace(column, name="setting", unit=None) for column in columns]
         else:
@@ -166,10 +201,10 @@ def _numbers_only(table: Table, by_name: Known) -> Known:
 
 
 def _holds_number(table: Table, column: Column, line: Line) -> bool:
-    if NO_NUMBER.fullmatch(_cell(line, column.place)):
+    if NO_NUMBER.fullmatch(line.cell(column.place)):
         return True
     try:
-        return bool(_read(_cell(line, column.place), column, table.decimal_comma)[0])
+        return bool(_read(line.cell(column.place), column, table.decimal_comma)[0])
     except ValueError:
         return False
 
@@ -177,7 +212,7 @@ def _holds_number(table: Table, column: Column, line: Line) -> bool:
 def _with_values(table: Table, by_name: Known) -> tuple[list[Line], list[str]]:
     """The lines that are rows of results, and a remark on those that hardly have a value in them."""
     numeric = _numeric(by_name)
-    filled = [sum(bool(_cell(line, column.place)) for column in numeric) for line in table.lines]
+    filled = [sum(bool(line.cell(column.place)) for column in numeric) for line in table.lines]
     least = statistics.median(filled) * MOSTLY_EMPTY
     counted = list(zip(table.lines, filled, strict=True))
     rows = [line for line, count in counted if count > least or not least]
@@ -190,7 +225,7 @@ def _unit_in_cells(table: Table, column: Column) -> Unit | None:
     units_in_cells: Counter[Unit] = Counter()
     for line in table.lines:
         try:
-            _, _, unit = _read(_cell(line, column.place), column, table.decimal_comma)
+            _, _, unit = _read(line.cell(column.place), column, table.decimal_comma)
         except ValueError:
             continue
         if unit and unit.quantity == quantity_of(column.name).split()[0]:
@@ -217,14 +252,34 @@ def _ask_for_units(source: str, by_name: Known, units: Mapping[str, Unit], given
             needed |= {"goodput", "rtt"} if {"goodput", "rtt"} <= set(by_name) else set()
     unclear = [by_name[name][0] for name in sorted(needed) if name in by_name and name not in units]
     if unclear:
-        choices = ",".join(
-            f"{column.name}={column.heading}:{UNIT_EXAMPLES[NAMES[column.name].quantity]}"
-            for column in unclear
-        )
-        headings = " and ".join(repr(column.heading) for column in unclear)
-        raise UserError(
-            f"{source}: {headings}: in which unit? Say it, such as --columns '{choices}'"
-        )
+        raise UserError(f"{source}: {_question(unclear)}")
+
+
+def _question(unclear: Sequence[Column]) -> str:
+    choices = ",".join(
+        f"{column.name.split()[-1]}={column.heading}:{UNIT_EXAMPLES[quantity_of(column.name)]}"
+        for column in unclear
+    )
+    headings = " and ".join(repr(column.heading) for column in unclear)
+    return f"{headings}: in which unit? Say it, such as --columns '{choices}'"
+
+
+def _ask_where_units_differ(
+    source: str, by_name: Known, units: Mapping[str, Unit], rows: Sequence[Row]
+) -> None:
+    """UserError where most rows would be impossible in the unit that a column without one was read in."""
+    for name, other, least, most in SAME_UNIT:
+        unclear = [by_name[n][0] for n in (name, other) if n in by_name and n not in units]
+        quotients = [
+            row[name].value / row[other].value
+            for row in rows
+            if row.has(name, other) and row[name].value > 0 and row[other].value > 0
+        ]
+        if unclear and quotients and not least <= statistics.median(quotients) <= most:
+            times = f"{statistics.median(quotients):.3g} times {by_name[other][0].heading!r}"
+            raise UserError(
+                f"{source}: {by_name[name][0].heading!r} is mostly {times}, so their units differ. {_question(unclear)}"
+            )
 
 
 def _read(
@@ -291,9 +346,7 @@ class _Reader:
         self._often_nan = {
             column.name
             for column in self.numeric
-            if (
-                count := sum(bool(NO_NUMBER.fullmatch(_cell(line, column.place))) for line in lines)
-            )
+            if (count := sum(bool(NO_NUMBER.fullmatch(line.cell(column.place))) for line in lines))
             > 1
             and count > OFTEN * len(lines)
         }
@@ -306,11 +359,11 @@ class _Reader:
             for c in self.known.get(name, ())
         ):
             return False
-        counts = Counter(_cell(line, place) for line in lines)
+        counts = Counter(line.cell(place) for line in lines)
         return len(counts) > 1 and min(counts.values()) > 1
 
     def _texts_of(self, line: Line, *names: str) -> str:
-        cells = (_cell(line, column.place) for name in names for column in self.known.get(name, ()))
+        cells = (line.cell(column.place) for name in names for column in self.known.get(name, ()))
         return ", ".join(filter(None, cells))
 
     def _texts(self, line: Line) -> dict[str, str]:
@@ -327,12 +380,12 @@ class _Reader:
             "flows",
             *(("label",) if self._shared else ()),
         )
-        group = ", ".join(filter(None, (named, *(_cell(line, place) for place in settings))))
+        group = ", ".join(filter(None, (named, *(line.cell(place) for place in settings))))
         own = self._texts_of(line, "label", "algorithm", "run") or self._texts_of(line, "flow")
         return {
             "label": own, "who": self._texts_of(line, "algorithm", "label", "flow"),
             "flow": self._texts_of(line, "flow"), "group": group,
-            "settings": "\t".join((group, *(_cell(line, place) for place in self._settings))),
+            "settings": "\t".join((group, *(line.cell(place) for place in self._settings))),
         }  # fmt: skip
 
     def row(self, line: Line, *, pad: bool) -> tuple[Row, list[str]]:
@@ -349,6 +402,7 @@ class _Reader:
                 f"{len(cells)} cells for {count} headings"
             ]
         numbers: dict[str, Number] = {}
+        factors: dict[str, float] = {}
         wrong: list[str] = []
         for column in self.numeric:
             text = cells[column.place]
@@ -367,9 +421,15 @@ class _Reader:
                 continue
             texts[column.name] = text
             numbers |= {name: value for name, value in others.items() if name not in self.known}
-            if self._in_unit(number, unit, column, line) is not None:
-                numbers[column.name] = self._in_unit(number, unit, column, line) or number
-        return Row(line.number, texts["label"], numbers, texts), wrong
+            if scaled := self._in_unit(number, unit, column, line):
+                numbers[column.name] = scaled
+                factors[column.name] = scaled.value / number.value if number.value else 1.0
+        own = {
+            c.name: line.numbers[c.place]
+            for c in self.numeric
+            if line.numbers and c.name in numbers
+        }
+        return Row(line.number, texts["label"], numbers, texts, own, factors), wrong
 
     def _in_unit(
         self, number: Number, unit: Unit | None, column: Column, line: Line

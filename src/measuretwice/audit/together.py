@@ -1,5 +1,5 @@
-"""What can't be true of a table's rows together: copied rows, shares, indices and totals beside the flows they are of;
-and the constant C of the Mathis model that they give."""
+"""What can't be true of a table's rows together: copied rows, shares, indices and totals beside the flows they are of; and
+what may be true and is worth to be looked at."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from measuretwice.audit.cells import Number, significant_digits
-from measuretwice.audit.columns import NAMES
-from measuretwice.audit.rules import Row, index_apart
-from measuretwice.audit.table import Given
-from measuretwice.stats.intervals import jains_index, slope_through_zero
-from measuretwice.tcp.model import mathis_bandwidth_bps
+from measuretwice.audit.columns import NAMES, Known
+from measuretwice.audit.report import Problem
+from measuretwice.audit.rules import Row, apart, index_apart, off_in
+from measuretwice.stats.intervals import jains_index
+from measuretwice.tcp.model import payload_limit
 
 # What was measured, where two rows that have it all in common were hardly measured twice.
 MEASURED = (
@@ -28,103 +28,20 @@ CHANCE = 1e-3
 ALIKE_DIGITS = 2
 # How far from the others' a row's segment size may be, as a share, where it follows from rounded values.
 MSS_TOLERANCE = 0.01
-# What sums of rounded parts may differ by from a total that was rounded elsewhere.
-ROUNDING = 0.005
+# What sums of rounded parts may differ by from a total that was rounded elsewhere; shares from a whole.
+ROUNDING, WHOLE = 0.005, 0.01
 INDEX_SLACK = 0.003
 # A packet in a queue, and how many times what a full buffer takes a round-trip time may be longer than the least.
 FRAME_BYTES, FAR_LONGER, SHORT_S = 1514, 3.0, 0.05
-# So many digits of a mean are hardly met again.
-LONG_DIGITS = 7
+# So many digits of a mean are hardly met again; of so many, six are hardly.
+LONG_DIGITS, VERY_LONG_DIGITS = 7, 12
 # From how many rows of one number of flows a common ceiling is told, and how far below the others' best.
 CEILING_ROWS = 3
 CEILING_GAP = 0.02
-
-
-def copied(rows: Sequence[Row]) -> Iterator[tuple[Row, Row, list[str]]]:
-    """Rows that have all they measured in common with an earlier one: row, the earlier one, names.
-
-    Only where chance would hardly do it: each value's chance to be met again is how often others of
-    its column are, or, where none is, what its digits leave open.
-    """
-    names = [name for name in MEASURED if any(row.has(name) for row in rows)]
-    if any(row.has("bytes", "duration") for row in rows):
-        # A rate that is their quotient has no digits of its own.
-        names = [name for name in names if name not in ("goodput", "total")] + ["bytes", "duration"]
-    alike: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        if sum(row.has(name) for name in names):
-            alike[tuple(row.texts.get(name, "") for name in names)].append(row)
-    pairs = len(rows) * (len(rows) - 1) / 2
-    counts = {name: Counter(row.texts.get(name, "") for row in rows) for name in names}
-    for texts, same in alike.items():
-        if len(same) < 2:
-            continue
-        expected = pairs
-        for name, text in zip(names, texts, strict=True):
-            if not text:
-                continue
-            ours = len(same) * (len(same) - 1) / 2
-            met = sum(count * (count - 1) / 2 for count in counts[name].values()) - ours
-            digits = max(significant_digits(text) - ALIKE_DIGITS, 0)
-            expected *= min(1.0, max(met / pairs, 10.0**-digits))
-        if expected < CHANCE:
-            shared = [name for name, text in zip(names, texts, strict=True) if text]
-            for row in same[1:]:
-                yield row, same[0], shared
-
-
-def implied_segments(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
-    """Rows whose model rate isn't MSS/(RTT sqrt(p)) with the segment size that the others have."""
-    for model, ratio in (("model_by_losses", "loss_ratio"), ("model_by_halvings", "halving_ratio")):
-        sizes = {
-            row.line: row[model].value * row["rtt"].value * math.sqrt(row[ratio].value) / 8
-            for row in rows
-            if row.has(model, ratio, "rtt") and min(row[n].value for n in (model, ratio, "rtt")) > 0
-        }
-        if len(sizes) < 3:
-            continue
-        middle = statistics.median(sizes.values())
-        for row in rows:
-            if abs(sizes.get(row.line, middle) / middle - 1) > MSS_TOLERANCE:
-                yield (
-                    row,
-                    f"{NAMES[model].help}: {row.shown(model)}; by RTT and ratio, with the segment size "
-                    f"of the other rows, {row[model].value * middle / sizes[row.line]:.6g}",
-                )
-
-
-def parts_of_one(rows: Sequence[Row]) -> list[list[Row]]:
-    """Groups of rows whose shares are parts of one whole: of one run, each of something else."""
-    return [
-        group
-        for group in groups_of([row for row in rows if row.has("share")])
-        if len({row.texts.get("who", "") for row in group}) == len(group) > 1
-    ]
-
-
-def shares_together(group: Sequence[Row]) -> tuple[float, float, float]:
-    """Return what shares add up to, and the interval that their last digits leave open."""
-    shares = [row["share"] for row in group]
-    return (
-        math.fsum(share.value for share in shares),
-        math.fsum(share.low for share in shares),
-        math.fsum(share.high for share in shares),
-    )
-
-
-def shares_recomputed(group: Sequence[Row], rate: str) -> Iterator[tuple[Row, float]]:
-    """Rows of a group whose share isn't their part of all rates: row, the share recomputed."""
-    if not all(row.has(rate) and row[rate].low >= 0 for row in group):
-        return
-    whole = math.fsum(row[rate].value for row in group)
-    least = math.fsum(row[rate].low for row in group)
-    most = math.fsum(row[rate].high for row in group)
-    for row in group:
-        if least <= 0:
-            return
-        low, high = row[rate].low / most, row[rate].high / least
-        if row["share"].high < low or row["share"].low > high:
-            yield row, row[rate].value / whole
+# Rows this far above one link are perhaps of another.
+FAR_ABOVE = 2.0
+# What a table of flows may have beside each flow, of all flows of its run.
+OF_ALL = ("index", "total", "flows")
 
 
 def groups_of(rows: Sequence[Row], *names: str) -> list[list[Row]]:
@@ -151,10 +68,6 @@ def _runs_of(group: Sequence[Row]) -> list[list[Row]]:
     return runs
 
 
-# What a table of flows may have beside each flow, of all flows of its run.
-OF_ALL = ("index", "total", "flows")
-
-
 def flows_of_runs(rows: Sequence[Row]) -> list[list[Row]]:
     """The flows of each run, where what is said of all is the same in the rows of several flows; else nothing."""
     beside = [name for name in OF_ALL if any(row.has(name) for row in rows)]
@@ -166,25 +79,154 @@ def flows_of_runs(rows: Sequence[Row]) -> list[list[Row]]:
     return groups if beside and groups and enough else []
 
 
-def said_of_all(group: Sequence[Row]) -> Iterator[str]:
-    """Yield what stands beside each flow of a run and isn't true of them all."""
+def name_of_run(group: Sequence[Row]) -> str:
+    return group[0].texts.get("group", "")
+
+
+def _of_row(row: Row, kind: str, text: str) -> Problem:
+    return Problem(row.lines_of(text), row.label, kind, text)
+
+
+def _of_run(group: Sequence[Row], kind: str, text: str) -> Problem:
+    return Problem(tuple(row.line for row in group), name_of_run(group), kind, text)
+
+
+# What can't be true
+
+
+def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
+    """Yield what can't be true of all rows together."""
+    yield from _copied(rows)
+    yield from _implied_segments(rows)
+    yield from _shares_off(rows, runs_known="run" in by_name or "flow" in by_name)
+
+
+def _copied(rows: Sequence[Row]) -> Iterator[Problem]:
+    """Rows that have all they measured in common with an earlier one.
+
+    Only where chance would hardly do it: each value's chance to be met again is how often others of
+    its column are, or, where none is, what its digits leave open.
+    """
+    names = [name for name in MEASURED if any(row.has(name) for row in rows)]
+    if any(row.has("bytes", "duration") for row in rows):
+        # A rate that is their quotient has no digits of its own.
+        names = [name for name in names if name not in ("goodput", "total")] + ["bytes", "duration"]
+    alike: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        if any(row.has(name) for name in names):
+            alike[tuple(row.texts.get(name, "") for name in names)].append(row)
+    pairs = len(rows) * (len(rows) - 1) / 2
+    counts = {name: Counter(row.texts.get(name, "") for row in rows) for name in names}
+    for texts, same in alike.items():
+        shared = {name: text for name, text in zip(names, texts, strict=True) if text}
+        ours = len(same) * (len(same) - 1) / 2
+        expected = pairs
+        for name, text in shared.items() if ours else ():
+            met = sum(count * (count - 1) / 2 for count in counts[name].values()) - ours
+            digits = max(significant_digits(text) - ALIKE_DIGITS, 0)
+            expected *= min(1.0, max(met / pairs, 10.0**-digits))
+        earlier = same[0]
+        for row in same[1:] if expected < CHANCE else ():
+            whose = f" ({earlier.label})" if earlier.label else ""
+            under = ", under another name" if row.label != earlier.label else ""
+            text = (
+                f"the same {', '.join(shared)} as line {earlier.line}{whose}: a copied row{under}"
+            )
+            yield Problem((row.line,), row.label, "copied", text)
+
+
+def _implied_segments(rows: Sequence[Row]) -> Iterator[Problem]:
+    """Rows whose model rate isn't MSS/(RTT sqrt(p)) with the segment size that the others have."""
+    for model, ratio in (("model_by_losses", "loss_ratio"), ("model_by_halvings", "halving_ratio")):
+        sizes = {
+            row.line: row[model].value * row["rtt"].value * math.sqrt(row[ratio].value) / 8
+            for row in rows
+            if row.has(model, ratio, "rtt") and min(row[n].value for n in (model, ratio, "rtt")) > 0
+        }
+        middle = statistics.median(sizes.values()) if len(sizes) >= 3 else 0.0
+        for row in rows:
+            size = sizes.get(row.line, middle)
+            if middle and abs(size / middle - 1) > MSS_TOLERANCE:
+                again = f"with the segment size of the other rows, {row[model].value * middle / size:.6g}"
+                text = f"{NAMES[model].help}: {row.shown(model)}; by RTT and ratio, {again}"
+                yield _of_row(row, "model", text)
+
+
+def _parts_of_one(rows: Sequence[Row]) -> list[tuple[list[Row], Number]]:
+    """Groups of rows whose shares are parts of one whole, of one run, each of something else; and what they add up to."""
+    return [
+        (group, Number.sum_of([row["share"] for row in group]))
+        for group in groups_of([row for row in rows if row.has("share")])
+        if len({row.texts.get("who", "") for row in group}) == len(group) > 1
+    ]
+
+
+def _shares_off(rows: Sequence[Row], *, runs_known: bool) -> Iterator[Problem]:
+    """Shares that add up to more than 1, where others add up to it or the table tells its runs; and those of a whole which
+    aren't the rows' parts of all rates."""
+    parts = _parts_of_one(rows)
+    whole = any(abs(total.value - 1) < WHOLE for _, total in parts)
+    for group, total in parts:
+        if total.low > 1 and all(row["share"].low <= 1 for row in group):
+            if whole or runs_known:
+                yield _of_run(group, "share", f"shares add up to {total.value:.4g}, more than 1")
+            continue
+        rate = "total" if group[0].has("total") else "goodput"
+        if abs(total.value - 1) >= WHOLE or not all(
+            row.has(rate) and row[rate].low >= 0 for row in group
+        ):
+            continue
+        carried = Number.sum_of([row[rate] for row in group])
+        for row in group if carried.low > 0 else ():
+            again = row[rate].over(carried)
+            if apart(row["share"], again):
+                text = f"share {row.shown('share')}; recomputed {again.value:.4g}"
+                yield _of_row(row, "share", text)
+
+
+def off_beside_flows(
+    rows: Sequence[Row], groups: Sequence[Sequence[Row]], *, known_unit: bool
+) -> Iterator[Problem]:
+    """Yield what stands beside each flow of a run and isn't true of them all; and flows that carry more than their link."""
+    for group in groups:
+        for text in _said_of_all(group):
+            yield _of_run(group, "index", text)
+        if len(group) > 1 and group[0].has("index"):
+            row = group[0]
+            bounded = replace(row, numbers={n: row[n] for n in ("index", "flows") if row.has(n)})
+            for kind, text in off_in(bounded):
+                yield _of_run(group, kind, text)
+    # At once ran those of the same settings, also where their columns aren't known.
+    at_once = [replace(row, texts={**row.texts, "group": row.texts["settings"]}) for row in rows]
+    for group in groups_of(at_once) if known_unit else ():
+        linked = [row for row in group if row.has("link", "goodput")]
+        if len({row["duration"].value for row in linked if row.has("duration")}) > 1:
+            continue  # Not all of the time were all of them there.
+        links = {row["link"].value for row in linked}
+        total = Number.sum_of([row["goodput"] for row in linked])
+        if len(linked) > 1 and len(links) == 1 and total.low > max(links) > 0:
+            text = f"together {100 * total.value / max(links):.2f} % of the link"
+            name = name_of_run(linked).split("\t")[0]
+            yield replace(_of_run(linked, "link", text), label=name)
+
+
+def _said_of_all(group: Sequence[Row]) -> Iterator[str]:
     first, flows = group[0], [row["goodput"] for row in group if row.has("goodput")]
     sent = [row["sent_rate"] for row in group if row.has("sent_rate")]
-    if len(flows) < len(group) or min(flow.value for flow in flows) < 0 or _some_are_missing(group):
+    some_missing = first.has("flows") and first["flows"].value != len(group)
+    if len(flows) < len(group) or min(flow.value for flow in flows) < 0 or some_missing:
         return
-    total = math.fsum(flow.value for flow in flows)
-    if total <= 0:
+    total = Number.sum_of(flows)
+    if total.value <= 0:
         return
     if first.has("index") and not any(
         _near(first["index"], rates) for rates in (flows, sent) if len(rates) == len(group)
     ):
         again = jains_index([flow.value for flow in flows])
         yield f"index {first.shown('index')}; recomputed from its {len(flows)} flows {again:.6g}"
-    if first.has("total"):
-        low, high = math.fsum(flow.low for flow in flows), math.fsum(flow.high for flow in flows)
-        if first["total"].high < low * (1 - ROUNDING) or first["total"].low > high * (1 + ROUNDING):
-            share = total / first["total"].value if first["total"].value else math.inf
-            yield f"total {first.shown('total')}; its {len(flows)} flows add up to {share:.4g} times as much"
+    if first.has("total") and apart(first["total"], total, ROUNDING):
+        share = total.value / first["total"].value if first["total"].value else math.inf
+        yield f"total {first.shown('total')}; its {len(flows)} flows add up to {share:.4g} times as much"
 
 
 def _near(index: Number, rates: Sequence[Number]) -> bool:
@@ -193,12 +235,74 @@ def _near(index: Number, rates: Sequence[Number]) -> bool:
     return math.fsum(rate.value for rate in rates) <= 0 or not index_apart(wider, rates)
 
 
-def _some_are_missing(group: Sequence[Row]) -> bool:
-    """Return whether a table says that there were other flows than those that it lists."""
-    return group[0].has("flows") and group[0]["flows"].value != len(group)
+def of_one_unit(problems: list[Problem], rows: Sequence[Row]) -> list[Problem]:
+    """Return the problems; where most rates are far above their link, one in place of one for each: a unit is wrong, and not the rows."""
+    above = [problem for problem in problems if problem.kind == "link"]
+    shares = [
+        row[name].value / row["link"].value
+        for row in rows
+        for name in ("total", "goodput")
+        if row.has(name) and row.positive("link")
+    ]
+    if len(above) * 2 <= len(rows) or len(above) < 3 or statistics.median(shares) < FAR_ABOVE:
+        return problems
+    whose = "the link's column" if "link" in rows[0].texts else "--rate"
+    lines = tuple(line for problem in above for line in problem.lines)
+    text = (
+        f"rates are {min(s for s in shares if s > 1):.3g} to {max(shares):.3g} times the link: {whose} or a unit is "
+        "wrong, rather than each of these rows"
+    )
+    return [Problem(lines, "", "link", text), *(p for p in problems if p.kind != "link")]
 
 
-def longer_than_buffers(rows: Sequence[Row]) -> Iterator[str]:
+# What is worth to be looked at
+
+
+def remarks(rows: Sequence[Row], problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield what isn't impossible, and worth to be looked at."""
+    wrong = {line for problem in problems if problem.kind == "index" for line in problem.lines}
+    yield from _missing_flows(rows, wrong)
+    linked = [
+        (name, row[name], row["link"], row)
+        for row in rows
+        for name in ("total", "goodput")
+        if row.has(name, "link")
+    ]
+    above = [
+        rate
+        for name, rate, link, _ in linked
+        if name == "total" and payload_limit(link.value) < rate.low <= link.high
+    ]
+    if above:
+        yield (
+            f"{len(above)} of {len(rows)} totals are more than {100 * payload_limit(1):.1f} % of the link: "
+            "not to be had in Ethernet frames of an MTU of 1500 with TCP's timestamps"
+        )
+    far = [
+        rate
+        for _, rate, link, row in linked
+        if "link" not in row.texts and rate.low > FAR_ABOVE * link.high
+    ]
+    if far and len(far) < len(rows):
+        yield (
+            f"{len(far)} of {len(rows)} rows are far above the rate of --rate: if the table has several links, a column "
+            "says which, with --columns link=COLUMN"
+        )
+    nothing = [row.line for row in rows for n in ("total", "goodput") if row.has(n) and row[n].value == 0]  # fmt: skip
+    if set(nothing) - {line for problem in problems for line in problem.lines}:
+        yield f"a rate of 0 in {len(nothing)} of {len(rows)} rows: nothing was carried"
+    yield from _repeated(rows)
+    yield from _longer_than_buffers(rows)
+    for group, total in _parts_of_one(rows):
+        if total.high < 1:
+            whose = f" ({name_of_run(group)})" if name_of_run(group) else ""
+            yield (
+                f"the shares of lines {group[0].line} to {group[-1].line}{whose} add up to {total.value:.4g}: a row "
+                "is missing, or they are shares of the link"
+            )
+
+
+def _longer_than_buffers(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a remark where round-trip times are far longer than the rows' buffers take to empty."""
     having = [row for row in rows if row.has("buffer", "rtt", "link") and row["link"].value > 0]
     least = min((row["rtt"].value for row in having), default=0.0)
@@ -215,126 +319,42 @@ def longer_than_buffers(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def repeated_to_the_last_digit(rows: Sequence[Row]) -> Iterator[str]:
-    """Means of measured times that are the same in several rows, though what else was measured differs."""
-    for name in ("rtt", "goodput", "total"):
+def _repeated(rows: Sequence[Row]) -> Iterator[str]:
+    """Means of what was measured that are the same in several rows, though what else was measured differs."""
+    for name in ("rtt", "goodput", "total", "losses"):
         having = [row for row in rows if row.has(name) and row.has("goodput") | row.has("total")]
-        counts = Counter(row.texts.get(name, "") for row in having)
-        for text, times in counts.items():
-            if times < 3 or significant_digits(text) < LONG_DIGITS or times > len(having) / 2 + 1:
-                continue
-            same = [row for row in having if row.texts.get(name) == text]
-            others = {
-                tuple(row.texts.get(other, "") for other in MEASURED if other != name)
-                for row in same
-            }
-            if len(others) == len(same):
-                lines = ", ".join(str(row.line) for row in same[:10])
-                yield f"{name} is {text} to the last digit in rows {lines}, while the rest differs: hardly measured"
+        alike: dict[str, list[Row]] = defaultdict(list)
+        for row in having:
+            text = row.texts.get(name, "")
+            # Of very long ones two will do, and the last digits may differ.
+            long = significant_digits(text) >= VERY_LONG_DIGITS
+            alike[f"{row[name].value:.5e}" if long else text].append(row)
+        for key, same in alike.items():
+            text = same[0].texts.get(name, "")
+            others = {tuple(row.texts.get(n, "") for n in MEASURED if n != name) for row in same}
+            enough = (3 if key == text else 2) <= len(same) <= len(having) / 2 + 1
+            if enough and len(others) == len(same) and significant_digits(text) >= LONG_DIGITS:
+                lines = ", ".join(str(row.lines.get(name, row.line)) for row in same[:10])
+                digit = "last" if len({row.texts[name] for row in same}) == 1 else "sixth"
+                verb = "are" if name == "losses" else "is"
+                yield f"{name} {verb} {text} to the {digit} digit in lines {lines}, while the rest differs: hardly measured"
 
 
-def missing_shares(rows: Sequence[Row], wrong: Collection[int]) -> dict[int, float]:
-    """Return the share of flows that seem to be missing, by number of flows, where some do.
+def _missing_flows(rows: Sequence[Row], wrong: Collection[int]) -> Iterator[str]:
+    """Yield numbers of flows of which some seem to be missing; `wrong` has the lines whose index can't be true.
 
     A flow that never ran is counted in n and adds nothing: an index can then be no more than the
     share of flows that did run. So where every row of some number of flows, whatever the algorithm,
     stays below one ceiling that other rows exceed, that is what its distance from 1 may say.
-    `wrong` has the lines whose index can't be true.
     """
     by_flows: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         if row.has("index", "flows") and row.line not in wrong and 0 < row["index"].value <= 1:
             by_flows[int(row["flows"].value)].append(row["index"].value)
-    best = max((max(values) for values in by_flows.values()), default=0.0)
-    return {
-        flows: 1 - max(values)
-        for flows, values in sorted(by_flows.items())
-        if len(values) >= CEILING_ROWS and max(values) < best - CEILING_GAP
-    }
-
-
-# C of flows, by losses and by halvings
-
-# By what C is counted: its title, the model's rate, the ratio, and the count of a table of flows.
-WAYS = (
-    ("C by losses", "model_by_losses", "loss_ratio", "losses"),
-    ("C by halvings", "model_by_halvings", "halving_ratio", "halvings"),
-)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """C of goodput = C * model by regression through zero over flows, and its 95 % interval, which a single flow
-    doesn't have."""
-
-    title: str
-    value: float
-    low: float | None
-    high: float | None
-    flows: int
-    left_out: int
-
-
-def fits(rows: Sequence[Row], given: Given) -> tuple[list[Fit], list[tuple[str, bool]]]:
-    """Return the constants that a table of flows gives; why it gives no others, and whether an option would help.
-
-    Flows without a loss, or a halving, have no place in the model and are left out.
-    """
-    fitted, missing = [], []
-    for title, model, ratio, count in WAYS:
-        points = [
-            (expected, row["goodput"].value)
-            for row in rows
-            if row.has("goodput")
-            and row["goodput"].value >= 0
-            and (expected := _model(row, model, ratio, count, given))
-        ]
-        if points:
-            slope, low, high = slope_through_zero(points)
-            has = math.isfinite(low) and math.isfinite(high)
-            ends = (low, high) if has else (None, None)
-            left_out = len(rows) - len(points)
-            fitted.append(Fit(title, slope, ends[0], ends[1], len(points), left_out))
-        else:
-            lacking = _lacks(rows, ratio, count, given)
-            why = (
-                f"it has no {', '.join(lacking)}"
-                if lacking
-                else f"no flow has {model} or {ratio} above 0"
+    best = max(map(max, by_flows.values()), default=0.0)
+    for flows, values in sorted(by_flows.items()):
+        if len(values) >= CEILING_ROWS and max(values) < best - CEILING_GAP:
+            yield (
+                f"all rows with {flows} flows stay below an index of {max(values):.4g}, which others exceed: "
+                f"as if {100 * (1 - max(values)):.1f} % of the flows were counted and never ran"
             )
-            by_option = bool(lacking) and all(name.endswith(")") for name in lacking)
-            missing.append((f"{title}: not recomputed, {why}", by_option))
-    return fitted, missing
-
-
-def _model(row: Row, model: str, ratio: str, count: str, given: Given) -> float | None:
-    """Return what the model gives a flow with C = 1; None where it gives nothing finite."""
-    if row.has(model):
-        return row[model].value if row[model].value > 0 else None
-    mss = row["mss"].value if row.has("mss") else given.mss_bytes
-    rtt_s = row["rtt"].value if row.has("rtt") else given.rtt_s
-    if row.has(ratio):
-        p = row[ratio].value
-    elif row.has(count, "segments") and row["segments"].value > 0:
-        p = row[count].value / row["segments"].value
-    else:
-        return None
-    if mss is None or rtt_s is None or not 0 < p <= 1 or rtt_s <= 0 or mss <= 0:
-        return None
-    return mathis_bandwidth_bps(mss, rtt_s * 1e3, p)
-
-
-def _lacks(rows: Sequence[Row], ratio: str, count: str, given: Given) -> list[str]:
-    """Return what a table lacks for it, with the option that gives it, where one does."""
-
-    def has(name: str) -> bool:
-        return any(row.has(name) for row in rows)
-
-    lacking = [] if has("goodput") else ["goodput"]
-    if not has("rtt") and given.rtt_s is None:
-        lacking.append("rtt (or --rtt)")
-    if not has(ratio):
-        lacking += [name for name in (count, "segments") if not has(name)]
-    if not has("mss") and given.mss_bytes is None:
-        lacking.append("mss (or --mss)")
-    return lacking

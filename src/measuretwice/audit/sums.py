@@ -1,4 +1,5 @@
-"""Rows that sum the others up: totals, means, medians, least and most. They are no flows, and follow from the rest."""
+"""What follows from other numbers of a table: rows and columns that sum the others up (totals, means, medians, least and
+most), and the rate that bytes over time make."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from measuretwice.audit.cells import NOTHING, Number, plain_words, read_cell, words_of
+from measuretwice.audit.cells import NOTHING, Number, number_in, plain_words, words_of
 from measuretwice.audit.columns import NAMES
+from measuretwice.audit.report import Problem
 from measuretwice.audit.rules import Row
 from measuretwice.audit.sheets import Line, Table
+
+# Rows and columns that sum others up
 
 WORDS = {
     "total": "total", "sum": "total", "aggregate": "total", "aggregated": "total", "overall": "spread", "combined": "spread",
@@ -54,18 +58,13 @@ def kinds_of(lines: Sequence[Line], places: Sequence[int]) -> dict[int, str]:
     kinds: dict[int, str] = {}
     for line in lines:
         for place in places:
-            cell = line.cells[place] if place < len(line.cells) else ""
-            if kind := _kind_of(cell):
+            if kind := _kind_of(line.cell(place)):
                 kinds[line.number] = kind
                 break
     if {"mean", "spread"} <= set(kinds.values()):
         # As pandas describes a column: count, mean, std, min, 25%, 50%, 75%, max.
         for line in lines:
-            if any(
-                re.fullmatch(r"\d\d?\s?%", line.cells[place])
-                for place in places
-                if place < len(line.cells)
-            ):
+            if any(re.fullmatch(r"\d\d?\s?%", line.cell(place)) for place in places):
                 kinds.setdefault(line.number, "spread")
     if len(kinds) * 2 <= len(lines):
         return kinds
@@ -86,8 +85,8 @@ def _kind_of(cell: str) -> str:
     )
 
 
-def summaries_off(rows: Sequence[Row], summaries: Sequence[Summary]) -> Iterator[tuple[Row, str]]:
-    """Yield the summary rows that don't follow from the rows, with the reason.
+def summaries_off(rows: Sequence[Row], summaries: Sequence[Summary]) -> Iterator[Problem]:
+    """Yield the summary rows that don't follow from the rows.
 
     A summary may be of all rows, of those before it, or of those since the last one of its kind.
     """
@@ -102,7 +101,7 @@ def summaries_off(rows: Sequence[Row], summaries: Sequence[Summary]) -> Iterator
                 continue
             whole = [span for span in spans if span and all(row.has(name) for row in span)]
             if whole and (text := _off(summary, name, number, whole)):
-                yield summary.row, text
+                yield Problem(summary.row.lines_of(text), summary.row.label, "summary", text)
 
 
 def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[Row]]) -> str:
@@ -110,7 +109,7 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
     if summary.kind == "total":
         if name not in ADDITIVE:
             return ""
-        sums = [_added(column) for column in columns]
+        sums = [Number.sum_of(column) for column in columns]
         if any(_meets(number, again) for again in sums):
             return ""
         # Of a table of intervals the rate of all is a mean.
@@ -121,14 +120,14 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
         )
         if is_mean and not re.search(r"(?i)sum|soma", " ".join(summary.row.texts.values())):
             return ""
-        return f"{name} {summary.row.shown(name)}; the rows add up to {_shown(sums[-1].value, summary.row, name)}"
+        return f"{name} {summary.row.shown(name)}; the rows add up to {summary.row.as_shown(sums[-1].value, name)}"
     if summary.kind == "mean":
         kinds = [value for column in columns for value in _means([n.value for n in column])]
         half = max((n.high - n.low) / 2 for n in columns[-1]) + (number.high - number.low) / 2
         if any(abs(number.value - value) <= half + MEAN_TOLERANCE * abs(value) for value in kinds):
             return ""
         mean = statistics.fmean(n.value for n in columns[-1])
-        return f"{name} {summary.row.shown(name)}; the mean of the rows is {_shown(mean, summary.row, name)}"
+        return f"{name} {summary.row.shown(name)}; the mean of the rows is {summary.row.as_shown(mean, name)}"
     pick = PICKS.get(summary.kind)
     if pick is None:
         return ""
@@ -138,7 +137,7 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
     ]
     if any(_meets(number, again) for again in picked):
         return ""
-    return f"{name} {summary.row.shown(name)}; the rows' {summary.kind} is {_shown(picked[-1].value, summary.row, name)}"
+    return f"{name} {summary.row.shown(name)}; the rows' {summary.kind} is {summary.row.as_shown(picked[-1].value, name)}"
 
 
 PICKS: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -157,7 +156,7 @@ def _means(values: Sequence[float]) -> Iterator[float]:
         yield statistics.harmonic_mean(values)
 
 
-def columns_off(table: Table) -> Iterator[tuple[Line, str]]:
+def columns_off(table: Table) -> Iterator[Problem]:
     """Yield the lines whose mean or total isn't that of the numbered columns beside it, as of trials 1 to 5, with the
     reason; nothing where it is so in most lines, since the columns are of something else then."""
     plain = [words_of(heading)[0] for heading in table.headings]
@@ -182,7 +181,7 @@ def columns_off(table: Table) -> Iterator[tuple[Line, str]]:
                 (WORDS[word] for word in words.split() if word in ("mean", "total", "sum")), ""
             )
             off = [
-                (line, text)
+                Problem((line.number,), line.cells[0], "summary", text)
                 for line in table.lines
                 if kind and (text := _column_off(table, line, kind, place, places))
             ]
@@ -193,15 +192,12 @@ def columns_off(table: Table) -> Iterator[tuple[Line, str]]:
 def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:
     if len(line.cells) != len(table.headings):
         return ""
-    try:
-        cells = [read_cell(line.cells[p], table.decimal_comma) for p in (place, *places)]
-    except ValueError:
-        return ""
+    cells = [number_in(line.cells[p], table.decimal_comma) for p in (place, *places)]
     numbers = [number.times(unit) if unit else number for number, unit in cells if number]
     if len(numbers) < len(cells):
         return ""
     stated, column = numbers[0], numbers[1:]
-    total = _added(column)
+    total = Number.sum_of(column)
     half = (stated.high - stated.low) / 2 + max(n.high - n.low for n in column) / 2
     values = [n.value for n in column]
     near = any(
@@ -214,22 +210,130 @@ def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequenc
     return f"{table.headings[place]} {line.cells[place]}; the {kind} of the columns beside it is {again / factor:.6g}"
 
 
-def _added(column: Sequence[Number]) -> Number:
-    return Number(
-        *(math.fsum(getattr(number, end) for number in column) for end in ("value", "low", "high"))
-    )
-
-
 def _meets(stated: Number, again: Number) -> bool:
     slack = 1e-9 * max(abs(stated.value), abs(again.value))
     return stated.low <= again.high + slack and again.low <= stated.high + slack
 
 
-def _shown(value: float, row: Row, name: str) -> str:
-    """A value in the unit in which the row shows its own."""
-    own, shown = row[name].value, re.search(r"[\d.]+", row.shown(name).replace(",", ""))
-    try:
-        factor = float(shown[0]) / own if shown and own else 1.0
-    except ValueError:
-        factor = 1.0
-    return f"{value * factor:.6g}"
+# Bytes over time
+
+# How far bytes over time may be from a rate that is its own quotient, in rows beside others that are nearer.
+TOLERANCE = 0.05
+# How near a factor must be to one of those below.
+NEAR = 0.03
+# Factors by which units slip: bits and bytes, thousands, and 1024 for thousands.
+SLIPS = sorted(
+    {8.0, *(10.0**n for n in range(1, 10)), *(1024.0**n for n in (1, 2, 3)), *(8 * 1000.0**n for n in (1, 2, 3)),
+     *(1000.0**n / 8 for n in (1, 2, 3)), 60.0, 3600.0}
+)  # fmt: skip
+# Without a column of times, only by such factors: tests of 1, 10 and 60 s stand beside each other in honest tables.
+LEAST_SLIP = 500.0
+# Nobody's interval is shorter, where all rows have the same, in seconds.
+SHORTEST_S = 0.01
+# Rows that must agree before others are told from them.
+AGREEING = 0.5
+
+
+def bytes_off(rows: Sequence[Row], rate: str) -> tuple[list[Problem], list[str]]:
+    """Return the rows whose bytes and rate contradict each other; and remarks on all of them."""
+    having = [row for row in rows if row.positive("bytes", rate)]
+    timed = [row for row in having if row.positive("duration")]
+    if timed and len(timed) == len(having):
+        return _by_time(timed, rate)
+    return list(_by_each_other(having, rate)), []
+
+
+def _by_time(rows: Sequence[Row], rate: str) -> tuple[list[Problem], list[str]]:
+    # The rate over bytes by time.
+    quotients = {row.line: row[rate].over(row["bytes"].over(row["duration"]) * 8) for row in rows}
+    agree = [row for row in rows if _within(quotients[row.line], 1.0, TOLERANCE)]
+    if len(agree) >= AGREEING * len(rows):
+        apart = [row for row in rows if row not in agree]
+    else:
+        middle = statistics.median(quotient.value for quotient in quotients.values())
+        alike = [row for row in rows if _within(quotients[row.line], middle, TOLERANCE)]
+        if len(alike) < AGREEING * len(rows):
+            apart = [row for row in rows if _slip(quotients[row.line])]
+            apart = apart if len(agree) + len(apart) == len(rows) else []
+        elif _slip(Number(middle, middle * (1 - NEAR), middle * (1 + NEAR))):
+            apart = alike
+        else:
+            times = f"{middle:.3g} times the bytes over the time"
+            return [], [f"the rates are {times}: of other bytes, or of another time"]
+    problems = []
+    for row in apart:
+        quotient = quotients[row.line]
+        unit = f": {_times(quotient.value)}, as if a unit were wrong" if _slip(quotient) else ""
+        text = (
+            f"{row.shown('bytes')} in {row.shown('duration')} is {_rate(row[rate].value / quotient.value)}, and the rate "
+            f"is {row.shown(rate)} ({_rate(row[rate].value)}){unit}"
+        )
+        problems.append(Problem(row.lines_of(text), row.label, "bytes", text))
+    return problems, []
+
+
+def _by_each_other(rows: Sequence[Row], rate: str) -> Iterator[Problem]:
+    """By the times that bytes and rates give, where these are the same in the rows but for a unit."""
+    times = {row.line: (row["bytes"] * 8).over(row[rate]) for row in rows}
+    clusters: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: times[row.line].value, reverse=True):
+        if clusters and _within(times[row.line], times[clusters[-1][0].line].value, 0.1):
+            clusters[-1].append(row)
+        else:
+            clusters.append([row])
+    likely = [group for group in clusters if times[group[0].line].value >= SHORTEST_S]
+    if len(rows) < 2 or (not likely and len(clusters) > 1):
+        return
+    alike = max(likely, key=len, default=[])
+    reference = times[alike[0].line].value if alike else 0.0
+    slipped = [
+        row
+        for row in rows
+        if not alike or _slip_of(times[row.line].value / reference) >= LEAST_SLIP
+    ]
+    too_short = all(times[row.line].value < SHORTEST_S for row in slipped)
+    if len(alike) + len(slipped) < AGREEING * len(rows) or (len(alike) < 2 and not too_short):
+        return
+    for row in slipped:
+        lasts = times[row.line].value
+        why = ": no interval is so short"
+        if alike:
+            less = _times(lasts / reference)
+            why = f", {less} than the {_time(reference)} of others, as if a unit were wrong"
+        text = f"{row.shown('bytes')} at {row.shown(rate)} take {_time(lasts)}{why}"
+        yield Problem(row.lines_of(text), row.label, "bytes", text)
+
+
+def _within(number: Number, value: float, tolerance: float) -> bool:
+    return number.low <= value * (1 + tolerance) and number.high >= value * (1 - tolerance)
+
+
+def _slip(number: Number) -> bool:
+    return any(_within(number, slip, NEAR) or _within(number, 1 / slip, NEAR) for slip in SLIPS)
+
+
+def _slip_of(ratio: float) -> float:
+    """Return the large factor by which a unit slipped, 0 where none did; the other may be of 1000 where this is of 1024."""
+    large = [slip for slip in SLIPS if slip >= LEAST_SLIP]
+    return next((s for s in large if abs(math.log(max(ratio, 1 / ratio) / s)) < 0.12), 0.0)
+
+
+def _times(factor: float) -> str:
+    """Return in words how many times more or less, without the digits by which 1000 and 1024 differ."""
+    more, value = ("more", factor) if factor > 1 else ("less", 1 / factor)
+    slip = _slip_of(factor) or value
+    return f"{'' if slip == value else 'about '}{slip:.4g} times {more}"
+
+
+def _rate(bps: float) -> str:
+    power = max((p for p in (0, 3, 6, 9) if bps >= 10**p), default=0)
+    return f"{bps / 10**power:.4g} {['', 'k', 'M', 'G'][power // 3]}bit/s"
+
+
+def _time(seconds: float) -> str:
+    factor, unit = next(
+        pair
+        for pair in ((1, "s"), (1e3, "ms"), (1e6, "us"))
+        if seconds * pair[0] >= 0.1 or pair[1] == "us"
+    )
+    return f"{seconds * factor:.3g} {unit}"

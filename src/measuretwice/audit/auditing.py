@@ -1,0 +1,326 @@
+"""Tables audited: how each was read, what was looked at and recomputed, which rows can't be true and why."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from measuretwice.audit import columns, sums, together
+from measuretwice.audit.cells import words_of
+from measuretwice.audit.columns import OF_RUNS, Choice, Known, places_of
+from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
+from measuretwice.audit.rules import Row, off_in
+from measuretwice.audit.sheets import Table, read_tables
+from measuretwice.audit.table import Given, Reading, read_rows
+from measuretwice.base.errors import UserError
+from measuretwice.stats.intervals import jains_index, slope_through_zero
+from measuretwice.tcp.model import MATHIS_CONSTANTS, mathis_bandwidth_bps
+
+# A C this many times beyond all of theory's is worth a remark; less is what queues and timeouts do.
+FAR_FROM_THEORY = 2.0
+# By what C is counted: its title, the model's rate, the ratio, and the count of a table of flows.
+WAYS = (
+    ("C by losses", "model_by_losses", "loss_ratio", "losses"),
+    ("C by halvings", "model_by_halvings", "halving_ratio", "halvings"),
+)
+# With these a table has a rate; and words of headings that name none.
+RATES = {"goodput", "total", "per_flow", "sent_rate", "1 goodput", "squares", "index", "value"}
+OTHER = re.compile(
+    rf"\b(?:{columns.NO_AMOUNT}|id|cpu|memory|size|count|number|samples|round|date|year|per)\b"
+)
+# What is looked at where a row has these columns.
+LOOKED_AT = (
+    ("rates, against the link", (("total", "link"), ("goodput", "link"), ("per_flow", "link"))),
+    ("bytes over time, against the rate", (("bytes", "goodput"), ("bytes", "total"))),
+    ("Jain's index, recomputed", (("index", "total", "squares", "flows"),)),
+    ("Jain's index, within its bounds", (("index",),)),
+    ("sum and squares", (("total", "squares"),)),
+    ("losses and halvings", (("losses", "halvings"), ("c_by_losses", "c_by_halvings"))),
+    ("quotients, divided again", (("losses", "halvings", "losses_per_halving"), ("loss_ratio", "losses", "segments"),
+                                  ("halving_ratio", "halvings", "segments"), ("drops_per_halving", "drops", "halvings"))),
+    ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("halving_ratio",), ("utilisation",))),
+    ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
+    ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
+    ("flows, against those asked for", (("flows", "asked"),)),
+    ("the router's drops, against what it sent", (("drops", "sent", "losses"), ("drops", "sent", "halvings"))),
+    ("the order of least, mean and most", tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput", "value"))),
+)  # fmt: skip
+
+
+def audit_table(
+    content: bytes,
+    source: str,
+    choices: Sequence[Choice] = (),
+    *,
+    rate_bps: float | None = None,
+    mss_bytes: float | None = None,
+    rtt_s: float | None = None,
+) -> Report:
+    """Audit a file's tables: its bytes, its name, what a person says of its columns, the link's rate, the size of a
+    segment and the round-trip time.
+
+    UserError, in one line, where none can be read or isn't clear: what was found, and which option says it.
+    """
+    given = Given(rate_bps, mss_bytes, rtt_s)
+    tables = read_tables(content, source)
+    reports: list[TableReport] = []
+    unseen: list[str] = []
+    refused: list[UserError] = []
+    used: set[str] = set()
+    of_flows = any(choice.name == "goodput" for choice in choices)
+    wanted = {c.column for c in choices for t in tables if places_of(c.column, t.headings)}
+    for table in tables:
+        in_table = {c.column for c in choices if places_of(c.column, table.headings)}
+        own = [c for c in choices if c.column not in wanted - in_table]
+        try:
+            views = columns.known_columns(table.headings, own, source, table.values, table.unit_of)
+            names = columns.headings_apart(views)
+            audited = [
+                _audited(table, view, given, name, rates_of_flows=of_flows)
+                for view, name in zip(views, names, strict=True)
+            ]
+        except UserError as error:
+            refused.append(error)
+            if "in which unit" in str(error):
+                unseen.append(str(error).removeprefix(f"{source}: "))
+            continue
+        for report, unread, effects in audited:
+            already = {(p.lines, p.text) for earlier in reports for p in earlier.problems}
+            new = tuple(p for p in report.problems if (p.lines, p.text) not in already)
+            reports.append(replace(report, problems=new))
+            unseen += [text for text in unread if text not in unseen]
+            used |= effects
+    if not reports:
+        raise UserError(f"{refused[0]}{_by_encoding(content)}")
+    unseen = [*_without_effect(given, used, reports), *unseen]
+    return Report(source, tuple(reports), tuple(unseen), len(refused), rate_bps)
+
+
+def _by_encoding(content: bytes) -> str:
+    """Return advice for headings that may have been read in another encoding than their own; empty where they weren't."""
+    try:
+        content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+    except UnicodeDecodeError:
+        return ". The file isn't in UTF-8: if these headings look wrong, save it as UTF-8 first"
+    return ""
+
+
+def _without_effect(given: Given, used: set[str], reports: Sequence[TableReport]) -> Iterator[str]:
+    """Options that changed nothing, and why; and that no rate is known, where nothing else was compared."""
+    candidates = [heading for report in reports for heading in report.unused_rates]
+    advice = f"--columns 'goodput={candidates[0] if candidates else 'COLUMN'}:Mbit/s'"
+    if candidates and given.rate_bps is None and not any(report.compared for report in reports):
+        were = "was" if len(candidates) == 1 else "were"
+        some = ", ".join(map(repr, candidates[:3]))
+        yield f"no column is known to have a rate, and {some} {were} not read: say which is what, such as {advice}"
+    if given.rate_bps is not None and "rate" not in used:
+        why = f"no column has a rate; say which has: {advice}"
+        yield f"--rate had no effect: {'each row has its own link' if 'link' in used else why}"
+    for option, value in (("mss", given.mss_bytes), ("rtt", given.rtt_s)):
+        if value is not None and option not in used:
+            own = f"the table has its own {option}"
+            yield f"--{option} had no effect: {own if option in used else 'no C was computed with it'}"
+
+
+def _audited(
+    table: Table, by_name: Known, given: Given, heading: str, *, rates_of_flows: bool
+) -> tuple[TableReport, list[str], set[str]]:
+    """One way to read a table: the report, what wasn't read, and which options and columns had an effect.
+    `rates_of_flows` is whether a person says that the rates are those of flows."""
+    reading = read_rows(table, by_name, given)
+    groups = _as_flows(by_name, reading, rates_of_flows=rates_of_flows)
+    notes = [*reading.notes]
+    of_runs = groups is None and "total" not in by_name and not OF_RUNS.isdisjoint(by_name)
+    if of_runs and "goodput" in by_name:
+        # The rate of a run is the total of its flows.
+        by_name = {"total" if name == "goodput" else name: c for name, c in by_name.items()}
+        by_name["total"] = [replace(column, name="total") for column in by_name["total"]]
+        reading = read_rows(table, by_name, given)
+        if rates_of_flows:
+            why = "what stands beside them differs from row to row"
+            notes.append(f"the rates were read as totals: {why}")
+    rows = reading.rows
+    # What is of all flows of a run is no matter of one.
+    left_out = OF_RUNS if groups is not None else set()
+    problems = together.of_one_unit([*reading.problems, *_off_alone(rows, left_out)], rows)
+    problems += together.off_together(rows, by_name)
+    problems += [*sums.summaries_off(rows, reading.summaries), *sums.columns_off(table)]
+    recomputed = []
+    if groups is not None:
+        recomputed += [
+            value for group in groups for value in _of_flows(group, reading, alone=len(rows) == 1)
+        ]
+        known_unit = "goodput" in reading.units and "flow" in reading.columns
+        problems += together.off_beside_flows(rows, groups, known_unit=known_unit)
+    constants, missing, used = _constants(rows, groups, given)
+    recomputed += constants
+    rate = "total" if "total" in by_name and groups is None else "goodput"
+    off, remarks = sums.bytes_off(rows, rate)
+    problems += off
+    notes += [*missing, *together.remarks(rows, problems), *_far_from_theory(recomputed), *remarks]
+    columns_read = tuple(column for alike in reading.columns.values() for column in alike)
+    places = {column.place for column in columns_read}
+    unread = {n: heading for n, heading in enumerate(table.headings) if n not in places and heading}
+    report = TableReport(
+        title=", ".join(filter(None, (table.title, heading))),
+        place=table.place,
+        kind="flow" if groups is not None and "flow" in by_name else "run",
+        rows=len(rows),
+        columns=columns_read,
+        unused=tuple(unread.values()),
+        looked_at=tuple(_looked_at(reading, groups)),
+        recomputed=tuple(recomputed),
+        problems=tuple(sorted(problems, key=lambda problem: problem.lines)),
+        notes=tuple(dict.fromkeys(notes)),
+        unused_rates=tuple(_unused_rates(table, unread)) if RATES.isdisjoint(by_name) else (),
+    )
+    return report, reading.unread, used | _effects(reading)
+
+
+def _off_alone(rows: Sequence[Row], left_out: Collection[str]) -> Iterator[Problem]:
+    """Yield what can't be true of a row by itself, whatever the names that are left out hold."""
+    for row in rows:
+        numbers = {name: number for name, number in row.numbers.items() if name not in left_out}
+        for kind, text in off_in(replace(row, numbers=numbers)):
+            yield Problem(row.lines_of(text), row.label, kind, text)
+
+
+def _unused_rates(table: Table, left: Mapping[int, str]) -> Iterator[str]:
+    """Yield the headings of columns of numbers that aren't known, and whose words are no other thing's."""
+    for place, heading in left.items():
+        words, unit, _ = words_of(heading)
+        other = any(p.search(words) for p in (columns.STATISTIC, columns.NO_RATE, OTHER))
+        values = table.values(place)
+        filled = len(set(values)) > 1 and len(values) * 2 > len(table.lines)
+        if filled and not unit and not other and not table.unit_of(place):
+            yield heading
+
+
+def _looked_at(reading: Reading, groups: list[list[Row]] | None) -> Iterator[tuple[str, int]]:
+    """Yield what was compared, and in how many rows."""
+    for text, sets in LOOKED_AT:
+        if count := sum(any(row.has(*names) for names in sets) for row in reading.rows):
+            yield text, count
+    if groups and not OF_RUNS.isdisjoint(reading.columns):
+        yield "what stands beside each flow, of all flows", len(groups)
+    if reading.summaries:
+        yield "summary rows, against the others", len(reading.summaries)
+
+
+def _effects(reading: Reading) -> set[str]:
+    """Return whether --rate was compared with anything, and which columns make options needless."""
+    used = {"mss", "rtt", "link"} & reading.columns.keys()
+    rates = ("goodput", "total", "per_flow", "1 goodput")
+    given = (row for row in reading.rows if row.has("link") and "link" not in row.texts)
+    return used | {"rate" for row in given if any(row.has(name) for name in rates)}
+
+
+def _as_flows(by_name: Known, reading: Reading, *, rates_of_flows: bool) -> list[list[Row]] | None:
+    """The flows of each run, where a row is a flow; None where it is a run or a part of one."""
+    apart = "flow" in by_name or rates_of_flows
+    if "goodput" not in by_name or (not apart and not OF_RUNS.isdisjoint(by_name)):
+        return None
+    if OF_RUNS.isdisjoint(by_name):
+        of_flows = "flow" in by_name or "share" not in by_name
+        return together.groups_of(reading.rows) if of_flows else None
+    return together.flows_of_runs(reading.rows) or None
+
+
+def _of_flows(group: Sequence[Row], reading: Reading, *, alone: bool) -> Iterator[Recomputed]:
+    """Sum and Jain's index of the flows of one run."""
+    rates = [row["goodput"].value for row in group if row.has("goodput")]
+    unit = reading.units.get("goodput")
+    if (len(rates) > 1 or (rates and alone)) and min(rates) >= 0 and "flow" in reading.columns:
+        name = together.name_of_run(group)
+        total = math.fsum(rates) / (unit.factor if unit else 1.0)
+        yield Recomputed("sum", total, unit.name if unit else "?", name, len(rates))
+        if max(rates) > 0:
+            yield Recomputed("Jain's index", jains_index(rates), "", name, len(rates))
+
+
+# C of flows, by losses and by halvings
+
+
+def _constants(
+    rows: Sequence[Row], groups: Sequence[Sequence[Row]] | None, given: Given
+) -> tuple[list[Recomputed], list[str], set[str]]:
+    """C of each run's flows, or of all rows; why there is none; and the options that it took.
+
+    C of goodput = C * model by regression through zero over flows, with its 95 % interval, which a single flow doesn't
+    have. Flows without a loss, or a halving, have no place in the model and are left out.
+    """
+    counted = {name for _, *names in WAYS for name in names}
+    if not any(row.has("goodput") for row in rows) or all(
+        counted.isdisjoint(row.numbers) for row in rows
+    ):
+        return [], [], set()
+    # A run's flows have one C; rows that are runs give one together.
+    several = groups if groups and all(len(group) > 1 for group in groups) else [rows]
+    values: list[Recomputed] = []
+    notes: list[str] = []
+    used: set[str] = set()
+    for group in several:
+        whose = together.name_of_run(group) if len(several) > 1 else ""
+        for title, model, ratio, count in WAYS:
+            points = [
+                (expected, row["goodput"].value)
+                for row in group
+                if row.has("goodput")
+                and row["goodput"].value >= 0
+                and (expected := _model(row, model, ratio, count, given))
+            ]
+            if not points:
+                notes += _why_none(group, (title, model, ratio, count), given)
+                continue
+            slope, low, high = slope_through_zero(points)
+            ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+            values.append(Recomputed(title, slope, "", whose, len(points), *ends))
+            if left_out := len(group) - len(points):
+                notes.append(f"{title}: {left_out} of {len(group)} rows have no place in it")
+            first = group[0]
+            used |= {"mss"} if not first.has("mss") and not first.has("model_by_losses") else set()
+            used |= {"rtt"} if not first.has("rtt") else set()
+    return values, notes, used
+
+
+def _model(row: Row, model: str, ratio: str, count: str, given: Given) -> float | None:
+    """Return what the model gives a flow with C = 1; None where it gives nothing finite."""
+    if row.has(model):
+        return row[model].value if row[model].value > 0 else None
+    mss = row["mss"].value if row.has("mss") else given.mss_bytes
+    rtt_s = row["rtt"].value if row.has("rtt") else given.rtt_s
+    p = row[ratio].value if row.has(ratio) else 0.0
+    if not row.has(ratio) and row.has(count) and row.positive("segments"):
+        p = row[count].value / row["segments"].value
+    if mss is None or rtt_s is None or not 0 < p <= 1 or rtt_s <= 0 or mss <= 0:
+        return None
+    return mathis_bandwidth_bps(mss, rtt_s * 1e3, p)
+
+
+def _why_none(rows: Sequence[Row], way: tuple[str, str, str, str], given: Given) -> Iterator[str]:
+    """Yield why there is no C, with the option that would help. What an option gives is worth a line; that a table counts
+    no halvings isn't, unless one was given."""
+    title, model, ratio, count = way
+    has = {name for row in rows for name in row.numbers}
+    lacking = [] if "goodput" in has else ["goodput"]
+    lacking += [] if "rtt" in has or given.rtt_s is not None else ["rtt (or --rtt)"]
+    lacking += [] if ratio in has else [name for name in (count, "segments") if name not in has]
+    lacking += [] if "mss" in has or given.mss_bytes is not None else ["mss (or --mss)"]
+    asked = given.mss_bytes is not None or given.rtt_s is not None
+    if asked or (lacking and all(name.endswith(")") for name in lacking)):
+        none = f"no flow has {model} or {ratio} above 0"
+        yield f"{title}: not recomputed, {'it has no ' + ', '.join(lacking) if lacking else none}"
+
+
+def _far_from_theory(recomputed: Sequence[Recomputed]) -> Iterator[str]:
+    theory = [constant.value for constant in MATHIS_CONSTANTS.values() if constant.name != "1"]
+    least, most = min(theory), max(theory)
+    for value in recomputed:
+        near = least / FAR_FROM_THEORY < value.value < most * FAR_FROM_THEORY
+        if value.name == "C by halvings" and not near:
+            yield (
+                f"C by halvings is {value.value:.4g}, where theory has {least:.2g} to {most:.3g} "
+                "for Reno: look at how halvings were counted"
+            )
