@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.measure.connections import RECEIVER
 from measuretwice.measure.host_state import HostState, Interface, Node, Socket
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
@@ -20,6 +21,7 @@ from measuretwice.tcp.model import (
 # Slow start outruns a window for some round trips in any honest run; a sender whose buffer or receiver
 # is too small is held up for most of the time.
 LIMITED_RATIO = 0.2
+ALWAYS_RATIO = 0.5
 # Linux offers between a half and all of tcp_rmem's largest; a window far below has another reason.
 WINDOW_SHARE = 0.4
 FULL_RATIO = 0.85
@@ -36,10 +38,13 @@ UNDERWAY_PACKETS = 50
 def fallen_back(run: RunUnderTest) -> Finding | None:
     """DCTCP without ECN, which both ends agree to as the connection begins, is Reno under its name."""
     for socket in run.data_sockets():
-        if socket.last and "fallback_mode" in (socket.last.algorithm or ""):
+        last = socket.last
+        if not last or last.congestion_control != "dctcp":
+            continue
+        if "fallback_mode" in (last.algorithm or "") or (last.flags and "ecn" not in last.flags):
             return Finding(
                 "wrong-algorithm",
-                f"{socket.node}'s flow of dctcp fell back to what Reno does (ss: dctcp:fallback_mode)",
+                f"{socket.node}'s flow of dctcp fell back to what Reno does (ss: no ecn, or fallback_mode)",
                 "dctcp, with ECN that both ends have agreed to",
                 "Without ECN nobody marks packets, so that DCTCP has losses alone to go by. Look at net.ipv4.tcp_ecn of both hosts.",
                 symptom="a flow isn't of the kind that was asked for",
@@ -92,8 +97,15 @@ def socket_algorithms(run: RunUnderTest) -> Finding | Right | None:
 def receive_window(run: RunUnderTest) -> Finding | Right | None:
     most = run.param("rmem_max_bytes")
     for socket in run.data_sockets():
-        window = socket.window_max_bytes
-        if socket.rwnd_limited_ratio < LIMITED_RATIO or window is None:
+        share = socket.rwnd_limited_ratio
+        if (always := socket.held_up_by.get(RECEIVER, 0.0)) >= ALWAYS_RATIO:
+            share = max(share, always)
+        # An older ss doesn't print the window; what is in flight then fills it.
+        last = socket.last
+        window = socket.window_max_bytes or (
+            last and (last.unacked_segments or 0) * (last.mss_bytes or 0)
+        )
+        if share < LIMITED_RATIO or not window:
             continue
         usual = socket.window_usual_bytes or window
         # A window as large as the setting allows is what was asked for.
@@ -104,7 +116,7 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
             continue
         return Finding(
             "receive-window",
-            f"{socket.node}'s flow waited for the receiver's window {100 * socket.rwnd_limited_ratio:.0f} % "
+            f"{socket.node}'s flow waited for the receiver's window {100 * share:.0f} % "
             f"of its time; that was {'mostly' if usual < window else 'never above'} {usual} B (ss)",
             f"a window of up to {most:.0f} B, and losses or the link as the only limit"
             if most
@@ -127,13 +139,16 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
             "The sender's buffer is smaller than the path: look at tcp_wmem and at the application's own (-w).",
         ),
     ),
-    needs=(),
+    needs=("goodput_bps", "mss_bytes"),
 )
 def send_buffer(run: RunUnderTest) -> Finding | None:
+    least = LIMITED_RATIO
     if all(verdict.ok is not False for verdict in run.verdicts):
-        return None
+        if not run.brought or _fills_the_link(run):
+            return None
+        least = ALWAYS_RATIO
     for socket in run.data_sockets():
-        if socket.sndbuf_limited_ratio >= LIMITED_RATIO:
+        if socket.sndbuf_limited_ratio >= least:
             return Finding(
                 "send-buffer",
                 f"{socket.node}'s flow waited for its own buffer "

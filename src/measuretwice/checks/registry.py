@@ -156,7 +156,7 @@ class RunUnderTest:
         tests = [
             test
             for test in (self.host_state.transfers if self.host_state else ())
-            if test.node in nodes
+            if test.node in nodes or test.tool != "iperf3"
         ]
         seen_s = max(max(socket.alive_s, socket.busy_s or 0.0) for socket in sockets)
         lasted_s = max(

@@ -52,8 +52,8 @@ Reference = Callable[[Path, Lab, Mapping[str, Value]], HostState | None]
 
 # Of so many scripts the names are said.
 MOST_SCRIPTS = 4
-# A finding that is a remark where a person says how long the test was meant to be.
-FEW_LOSSES = "duration"
+# Findings that are remarks where a person says how long the test and how fast the link was meant to be.
+REMARKS = frozenset({"duration", "queueing"})
 
 
 class FindingDocument(TypedDict):
@@ -281,9 +281,9 @@ def check_brought(
     name = ", ".join(map(str, targets))
     document = _document_of(name, lab, params, brought, hint, trial=numbers[0])
     # Nobody is to find out by themselves what was staged. And a test as long as it was meant to be is none that is off.
-    few = [finding for finding in document["findings"] if finding["id"] == FEW_LOSSES]
-    rest = [{**finding, "off": ""} for finding in document["findings"] if finding not in few]
-    notes = [f"{finding['measured']}. {finding['why']}" for finding in few]
+    remarks = [finding for finding in document["findings"] if finding["id"] in REMARKS]
+    rest = [{**finding, "off": ""} for finding in document["findings"] if finding not in remarks]
+    notes = [f"{finding['measured']}. {finding['why']}" for finding in remarks]
     notes += document.get("notes", [])
     return {**document, "findings": cast(list[FindingDocument], rest), "notes": notes}
 

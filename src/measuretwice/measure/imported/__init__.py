@@ -137,7 +137,7 @@ def from_texts(
 ) -> ImportedFiles:
     """As `read_files`, of texts that have been read already."""
     found = read_pieces(lab, texts, left_out)
-    tests = find_tests(found, _only_sender(lab))
+    tests = find_tests(found, _only_sender(lab, len([*found.iperf3(server=False)])))
     name_ends(found, tests)
     keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
     connections, copied = iperf2_connections(found, tests)
@@ -167,11 +167,13 @@ def from_texts(
     return imported
 
 
-def _only_sender(lab: Lab | None) -> str | None:
-    """The node that sends, where a lab has one sender alone."""
+def _only_sender(lab: Lab | None, clients: int) -> str | None:
+    """Return the node that sends, where a lab has one sender alone, or looks at one and so many `clients` are one."""
     if lab is None:
         return None
     how = lab.file.collect
+    if how.one_sender and clients == 1:
+        return how.one_sender.node
     return how.iperf3.node if how.iperf3 else None
 
 
