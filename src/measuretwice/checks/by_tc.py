@@ -60,7 +60,11 @@ def _qdiscs(run: RunUnderTest, kind: str = "") -> list[tuple[str, Qdisc]]:
 def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
     """The loss that netem is set to, by tc's own word, against the one that was meant."""
     wanted, netems = run.param("loss_ratio"), [qdisc for _, qdisc in _qdiscs(run, "netem")]
-    by_model = any("loss-" in name for qdisc in netems for name in qdisc.options)
+    by_model = any(
+        "loss-" in name or name in ("gemodel", "state")
+        for qdisc in netems
+        for name in qdisc.options
+    )
     if wanted is None or not netems or by_model:
         return None
     losses = [qdisc.loss_ratio for qdisc in netems if qdisc.loss_ratio]
@@ -150,6 +154,7 @@ UNASKED = {
     "duplicate": "sends packets twice",
     "corrupt": "damages packets",
     "reorder": "lets packets overtake others",
+    "slot": "sends packets in bursts",
 }
 
 
@@ -218,7 +223,10 @@ def _unasked(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Iterato
             if value and not any(param.startswith(("detour", name)) for param in run.params):
                 share = value.get(name, "") if isinstance(value, dict) else str(value).split()[0]
                 share = f"{100 * share:g}%" if isinstance(share, int | float) else share
-                yield f"{node}'s netem {words}: {name} {share} (tc)", f"no {name}"
+                yield (
+                    f"{node}'s netem {words}: {name} {share} (tc)",
+                    f"no {name}, since no setting asks for it",
+                )
         if qdisc.jitter_s and qdisc.delay_s and qdisc.jitter_s >= LEAST_JITTER * qdisc.delay_s:
             yield (
                 f"{node}'s netem varies its delay of {1e3 * qdisc.delay_s:g} ms by {1e3 * qdisc.jitter_s:g} ms, "

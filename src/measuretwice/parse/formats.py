@@ -251,6 +251,8 @@ UNREAD = (
     _row(r"^default via \S+ dev |^\d+\.\d+\.\d+\.\d+/\d+ (?:via|dev) ", "ip route", "it doesn't say of which node it is, nor of when", f"{_NODE} (route.txt)"),
     # Qdiscs.
     _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),
+    _row(r"^\s*\+---\([0-9a-f]+:[0-9a-f]*\) ", "the tree of tc -g", "it has no counters", "tc -s class show, before the test and after it"),
+    _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and count nothing that is looked at", _TC),
     _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
     _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),
     # Rates.

@@ -28,6 +28,10 @@ _TEXT_OPTIONS = re.compile(r'("options"\s*:\s*)\{\s*([^{}"\[\]]*[^{}"\[\]\s])\s*
 # A count, and then the statistics of the qdisc's kind as text.
 _TEXT_STATS = re.compile(r'(:\s*\d+)\s+([a-z]\w*[ :][^{}"\[\],]*?)\s*(?=[},])')
 _STAT = re.compile(r"([A-Za-z]\w*):? (\d+)")
+# Options of mqprio and taprio on lines of their own.
+_MORE_OPTIONS = re.compile(
+    r"\s+(?:queues:\(|mode:|shaper:|m(?:in|ax)_rate:|index \d+ cmd )|queues offset |clockid \S+ base-time |\s*fp:|\s*max-sdu "
+)
 
 
 class _Entry(NamedTuple):
@@ -156,6 +160,8 @@ def _text_entries(text: str) -> Iterator[_Entry]:
     time_s: float | None = None
     begin_s: float | None = None
     for line in [*text.split("\n"), "end"]:
+        if head and _MORE_OPTIONS.match(line):
+            continue
         stamp = None if line[:1] in ("q", "c", " ", "") else stamp_of(line)
         if stamp and (stamp.rest[:1] == " " or _ENTRY.match(stamp.rest)):
             line, time_s = stamp.rest, stamp.time_s

@@ -116,9 +116,11 @@ def _packet(match: re.Match[str]) -> TcpPacket:
 
 @dataclass(frozen=True)
 class Frames:
-    """The sizes of the IP packets of TCP and UDP, in bytes, without what the link puts before them."""
+    """The sizes of the IP packets of TCP and UDP, in bytes, without what the link puts before them; and how many packets
+    the kernel had no room for, which are missing."""
 
     packet_bytes: tuple[int, ...]
+    kernel_drops: int = 0
 
 
 def is_tcpdump(text: str) -> bool:
@@ -136,7 +138,8 @@ def parse_frames(text: str, source: str) -> Frames:
     sizes = tuple(size for line in lines if (size := _packet_bytes(line)) is not None)
     if not sizes and text.strip() and not is_tcpdump(text):
         raise foreign(text, source, _EXPECTED_FRAMES)
-    return Frames(sizes)
+    dropped = re.search(r"^(\d+) packets? dropped by kernel", text, re.M)
+    return Frames(sizes, int(dropped[1]) if dropped else 0)
 
 
 def _packet_bytes(line: str) -> int | None:

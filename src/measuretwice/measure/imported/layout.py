@@ -19,7 +19,7 @@ from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
 from measuretwice.measure.imported.counters import Snapshots, find_snapshots, place_counters
 from measuretwice.measure.imported.files import Piece, Pieces
-from measuretwice.parse import PingRun, QdiscSample, TcClass
+from measuretwice.parse import Frames, PingRun, QdiscSample, TcClass
 from measuretwice.parse.formats import TC_CLASSES
 from measuretwice.parse.ping import NOT_ENDED
 
@@ -336,7 +336,16 @@ def _capture(found: Pieces, layout: Layout) -> None:
     place, pieces = layout.collect.capture, found.of("tcpdump")
     if place and pieces:
         layout.put(place.node, place.file, pieces[0].text)
+        frames, name = pieces[0].content, pieces[0].path.name
         layout.used[pieces[0].path] = f"{place.node}'s tcpdump"
+        if isinstance(frames, Frames) and frames.kernel_drops:
+            layout.used[pieces[0].path] += (
+                f" (not whole: {frames.kernel_drops} packets dropped by the kernel)"
+            )
+        if isinstance(frames, Frames) and not frames.packet_bytes:
+            layout.missing.append(
+                f"packets' sizes, since no line of {name} says how long its packet is (tcpdump -e does)"
+            )
         _leave_out(found, pieces[1:], "one capture is looked at")
     elif place:
         layout.without(capture=None)
