@@ -154,7 +154,9 @@ def test_a_receiver_is_done_later() -> None:
 def test_a_rate_that_iperf3_was_told(
     bitrate_bps: float | None, rate_mbit: float, limited: bool
 ) -> None:
-    ids = found(transfer(bitrate_bps=bitrate_bps), rate_mbit=rate_mbit)
+    ids = found(
+        transfer(options_bps={"-b": bitrate_bps} if bitrate_bps else {}), rate_mbit=rate_mbit
+    )
     assert ("application-limited" in ids) is limited
 
 
@@ -388,7 +390,7 @@ def test_advice_for_files_from_elsewhere_names_what_they_have() -> None:
 def test_what_limits_a_flow_is_said_with_its_share_and_what_would_tell_more() -> None:
     """The largest share first: by ss of the time, by iperf3 of each bound that it tells of."""
     columns = rows([SECOND_BYTES] * 20, window_bytes=45_000, cwnd_bytes=90_000, rtt_ms=40.0)
-    state = HostState({}, transfers=(transfer(rows=columns, bitrate_bps=20e6),))
+    state = HostState({}, transfers=(transfer(rows=columns, options_bps={"-b": 20e6}),))
     by_iperf3 = limits(RunUnderTest({"rate_mbit": 100}, {}, host_state=state, brought=True))
     assert by_iperf3[0].startswith(
         "romeo: 98 % of the 9 Mbit/s that the receiver's window of 45000 B"

@@ -15,6 +15,7 @@ from measuretwice.checks.engine import (
     run_under_test,
     with_help,
 )
+from measuretwice.checks.hosts import limits
 from measuretwice.checks.registry import (
     Finding,
     FindingKind,
@@ -23,7 +24,6 @@ from measuretwice.checks.registry import (
     SetFinding,
     Severity,
 )
-from measuretwice.checks.transfers import limits
 
 __all__ = [
     "KINDS",

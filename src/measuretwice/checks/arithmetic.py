@@ -12,6 +12,7 @@ from measuretwice.checks.registry import (
     FindingKind,
     Right,
     RunUnderTest,
+    Severity,
     check,
     in_mbit,
 )
@@ -40,6 +41,10 @@ LEAST_ANSWERS = 5
 STEP_RATIO, STEP_MS = 0.05, 2.0
 # The answers before a step, and those after it, differ by less than this share of it.
 STEADY_RATIO = 0.25
+NO_MEASUREMENT = (
+    "These columns are no measurement: the system doesn't give iperf3 TCP's own numbers (as WSL 1), or a count fell below "
+    "0, which is printed as nearly 2^32. Bytes and rates are counted otherwise, and may be right."
+)
 
 
 @check(
@@ -47,7 +52,7 @@ STEADY_RATIO = 0.25
         "impossible",
         "Arithmetic within one file: rows against totals, resent against sent, received against sent, mean against least and largest, clocks.",
         explains=(
-            "bandwidth", "loss-ratio", "retransmissions", "round-trip-time", "rtt-doubling", "two-runs", "unexplained",
+            "bandwidth", "loss-ratio", "retransmissions", "round-trip-time", "rtt-doubling", "two-runs",
         ),
         hints=(
             "One file contradicts itself. Which numbers of it are named?",
@@ -63,7 +68,9 @@ def impossible(run: RunUnderTest) -> Finding | Right | None:
         return None
     for transfer in state.transfers:
         for measured, expected, why in _of_transfer(transfer):
-            return Finding("impossible", f"{transfer.source}: {measured}", expected, why)
+            # What isn't measured at all explains nothing of what is.
+            severity: Severity = "warning" if why == NO_MEASUREMENT else "error"
+            return Finding("impossible", f"{transfer.source}: {measured}", expected, why, severity)
     for source, ping in state.pings:
         for measured, expected, why in _of_ping(ping):
             return Finding("impossible", f"{source}: {measured}", expected, why, severity="warning")
@@ -72,21 +79,29 @@ def impossible(run: RunUnderTest) -> Finding | Right | None:
 
 def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
     sent, received, again = transfer.sent, transfer.received, transfer.retransmits
-    no_measurement = (
-        "These columns are no measurement: the system doesn't give iperf3 TCP's own numbers (as WSL 1), or a count fell below "
-        "0, which is printed as nearly 2^32. Bytes and rates are counted otherwise, and may be right."
-    )
-    wrong = []
+    # Columns that are no measurement, all in one line: (what stands there, what would be possible).
+    columns: list[tuple[str, str]] = []
     if sent and again and again > 2 * max(sent.bytes / LEAST_MSS_BYTES, 1):
-        wrong.append(
-            (f"{again} segments resent, of {_size(sent.bytes)} sent", "no more resent than sent")
+        columns.append(
+            (
+                f"{again} segments resent, of {_size(sent.bytes)} sent",
+                "no more resent than sent: this is no count",
+            )
         )
     tiny = min((row.cwnd_bytes for row in transfer.rows if row.cwnd_bytes), default=None)
     if tiny is not None and tiny < LEAST_WINDOW_BYTES:
-        wrong.append((f"a congestion window of {tiny} B", "at least a segment in it"))
-    if wrong:
-        counted, possible = ("; ".join(words) for words in zip(*wrong, strict=True))
-        yield counted, possible, no_measurement
+        columns.append(
+            (
+                f"a congestion window of {tiny} B",
+                "a window of at least a segment: this is no window",
+            )
+        )
+    if columns:
+        yield (
+            "; ".join(column for column, _ in columns),
+            "; ".join(possible for _, possible in columns),
+            NO_MEASUREMENT,
+        )
     if sent and received and not transfer.omit_s:
         slack = (EXACT_RATIO if transfer.exact else ROUNDED_RATIO) * sent.bytes + BLOCK_BYTES
         if received.bytes > sent.bytes + slack:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.measure.transfers import Transfer
 from measuretwice.tcp.model import (
     IP_TCP_HEADERS_BYTES,
     IPV4_HEADER_BYTES,
@@ -17,6 +18,11 @@ from measuretwice.tcp.model import (
 )
 
 TIMESTAMP_STEP_MS = 1.0
+# What a test's own few round trips may be off by.
+WORD_RATIO = 0.1
+LATE_MS = 5.0
+# IPv6 has larger headers than IPv4.
+FAMILY_BYTES = 20
 
 # Imported files: are they of one run, and of such a test as the lab's?
 
@@ -25,7 +31,16 @@ TIMESTAMP_STEP_MS = 1.0
     FindingKind(
         "unfit",
         "Whether each test among files that were brought is one of TCP, from sender to receiver, run to its end.",
-        explains=("drops-not-resent",),
+        explains=(
+            "drops-not-resent",
+            "link-rate",
+            "length",
+            "stalled",
+            "ends-apart",
+            "round-trip-time",
+            "segment-size",
+            "receive-window",
+        ),
         hints=(
             "One of these files isn't a test such as this lab's. Which file is named?",
             "Look at its first and last lines: protocol, direction, and whether it ran to its end.",
@@ -44,6 +59,22 @@ def unfit(run: RunUnderTest) -> Finding | None:
         "a test of TCP from the sender to the receiver, run to its end; and a ping that came back",
         "Nothing can be concluded from such a file, so it isn't used. What the others say still holds.",
     )
+
+
+@check(FindingKind("unfit"), needs=())
+def one_host(run: RunUnderTest) -> Finding | None:
+    """A test whose two ends have the same address, or a loopback one, went over no path."""
+    for test in run.host_state.transfers if run.host_state and run.brought else ():
+        for own, far in sorted(test.hosts):
+            if own == far or own.startswith("127.") or own in ("::1", "localhost"):
+                return Finding(
+                    "unfit",
+                    f"{test.source}: from {own} to {far}: both ends are on one host, or in one network namespace",
+                    "a test from one host to another, over the path",
+                    "Such data goes over the host's own loopback interface, and over none of the links (or into a tunnel that "
+                    "begins there). In Mininet a switch's commands run in the root namespace: name hosts.",
+                )  # fmt: skip
+    return None
 
 
 @check(FindingKind("two-runs"), needs=("several_runs", "foreign_logs"))
@@ -251,13 +282,20 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
 def segment_size(run: RunUnderTest) -> Finding | Right | None:
     """The observed MSS; which of its two enemies took the bytes."""
     wanted, mss_bytes = run.param("mss_bytes"), run.measured("mss_bytes")
+    tests = [
+        test for test in (run.host_state.transfers if run.host_state else ()) if test.mss_bytes
+    ]
+    by_test = tests[0] if run.brought and tests and not run.data_sockets() else None
+    if by_test and wanted:
+        mss_bytes = _by_word(by_test, wanted)
     if mss_bytes is None:
         return None
     if wanted is None:
         return _by_mtu(run, mss_bytes)
     if mss_bytes == wanted:
         return Right("the segment size")
-    found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"
+    found = f"segments of {mss_bytes:.0f} B ({by_test.source if by_test else 'ss'})"
+    meant = f"{wanted:.0f} B"
     off = f"a property of the connection is {mss_bytes / wanted:.2g} times what was meant"
     mtu_bytes = run.param("mtu_bytes")
     options = TIMESTAMP_OPTION_BYTES if run.params.get("timestamps") == "on" else 0
@@ -282,6 +320,20 @@ def segment_size(run: RunUnderTest) -> Finding | Right | None:
     )
 
 
+def _by_word(test: Transfer, wanted: float) -> float:
+    """Return the segment size that a test speaks of; the one that was meant where it may be that. iperf3 names its control
+    connection's, and what it asked for (-M) may have options in it."""
+    mss_bytes = float(test.mss_bytes or 0)
+    if test.asked_mss_bytes and test.asked_mss_bytes < mss_bytes:
+        mss_bytes = test.asked_mss_bytes
+        return wanted if mss_bytes - TIMESTAMP_OPTION_BYTES <= wanted <= mss_bytes else mss_bytes
+    near = (
+        abs(mss_bytes - wanted) <= FAMILY_BYTES
+        and abs(mss_bytes - wanted) != TIMESTAMP_OPTION_BYTES
+    )
+    return wanted if near else mss_bytes
+
+
 @check(
     FindingKind(
         "rtt-doubling", "The smallest round-trip time: is it twice the one that was meant?"
@@ -303,6 +355,8 @@ def round_trip(run: RunUnderTest) -> Finding | Right | None:
     known = [run.measured(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
     least_ms = min((ms for ms in known if ms), default=None)
     wanted = run.param("rtt_ms")
+    if wanted and least_ms is None and run.brought:
+        return _round_trip_by_test(run, wanted)
     if not wanted or least_ms is None:
         return None
     found, meant = f"a smallest round-trip time of {least_ms:g} ms", f"{wanted:g} ms"
@@ -320,6 +374,29 @@ def round_trip(run: RunUnderTest) -> Finding | Right | None:
             "round-trip-time", found, meant, "The path's delay is not the one that was set."
         )
     return Right("the smallest round-trip time")
+
+
+def _round_trip_by_test(run: RunUnderTest, wanted: float) -> Finding | Right | None:
+    """Compare what a test says of its connection's round trips: those of a test may wait in a queue, a handshake's doesn't,
+    and none is shorter than the path's."""
+    for test in run.host_state.transfers if run.host_state else ():
+        least_ms, idle_ms = test.least_rtt_ms, test.idle_rtt_ms
+        if least_ms is None:
+            continue
+        slack_ms = WORD_RATIO * wanted + TIMESTAMP_STEP_MS
+        wanted_text = f"{wanted:g} ms"
+        if least_ms < wanted - slack_ms:
+            return Finding(
+                "round-trip-time", f"a round-trip time of {least_ms:.4g} ms ({test.source})", wanted_text,
+                "No round trip is shorter than the path's, so that its delay isn't the one that was set.",
+            )  # fmt: skip
+        if idle_ms is None or idle_ms <= 1.3 * wanted + LATE_MS:
+            return Right("that no round trip is shorter than the path's")
+        idle_text = f"a round-trip time of {idle_ms:.4g} ms as it began ({test.source})"
+        if 1.9 <= idle_ms / wanted <= 2.1:
+            return Finding("rtt-doubling", idle_text, wanted_text, "Twice what was asked for: the whole delay was set in both directions.")  # fmt: skip
+        return Finding("round-trip-time", idle_text, wanted_text, "The path's delay is not the one that was set.")  # fmt: skip
+    return None
 
 
 @check(

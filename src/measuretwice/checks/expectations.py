@@ -84,7 +84,7 @@ COMPARE_BROUGHT = (
 )
 def unexplained(run: RunUnderTest) -> Finding | None:
     off = [
-        *_expectations(run), *_window_use(run), *_delay(run), *_fifo(run), *_link(run), *_resent(run), *_stalls(run),
+        *_expectations(run), *_window_use(run), *_delay(run), *_fifo(run), *_link(run), *_unused(run), *_stalls(run),
         *_nothing_sent(run), *_apart(run),
     ]  # fmt: skip
     if not off:
@@ -205,23 +205,38 @@ def _fifo(run: RunUnderTest) -> Iterator[str]:
         )
 
 
-def _resent(run: RunUnderTest) -> Iterator[str]:
-    """Yield where most of a link is unused and much is resent though no loss was meant, by iperf3's word alone."""
+def _unused(run: RunUnderTest) -> Iterator[str]:
+    """Yield where most of a link is unused though no loss was meant, by a test's word alone: also after its first rows."""
     rate_mbit = run.param("rate_mbit")
     if not rate_mbit or run.param("loss_ratio") or run.data_sockets() or run.meanings:
         return
     for transfer in run.host_state.transfers if run.host_state else ():
         arrived, again = transfer.arrived, transfer.retransmits
-        if not arrived or not arrived.bytes or not again or arrived.seconds < RESENT_S:
+        if not arrived or not arrived.bytes or arrived.seconds < RESENT_S:
             continue
-        share = again * USUAL_MSS_BYTES / arrived.bytes
-        used = arrived.rate_bps / payload_limit(1e6 * rate_mbit)
-        # More resent than sent is no count.
-        if RESENT_SHARE <= share <= 1 and used < UNUSED_RATIO:
-            yield (
-                f"{100 * used:.0f} % of the link was used, and {100 * share:.0f} % of what was sent was sent again "
-                f"({transfer.source})"
+        share = (again or 0) * USUAL_MSS_BYTES / arrived.bytes
+        if share > 1:
+            # These columns are no measurement.
+            continue
+        later = transfer.rows[len(transfer.rows) // 2 :]
+        rates_bps = [
+            8 * row.bytes / (row.end_s - row.start_s) for row in later if row.end_s > row.start_s
+        ]
+        rate_bps = max(arrived.rate_bps, sum(rates_bps) / len(rates_bps) if rates_bps else 0.0)
+        # A window a round trip, where the settings allow no larger one.
+        most_bps = min(
+            1e6 * rate_mbit,
+            8e3 * (run.param("wmem_max_bytes") or math.inf) / (run.param("rtt_ms") or 1e-3),
+        )
+        used = rate_bps / payload_limit(most_bps)
+        if used < UNUSED_RATIO and (
+            share >= RESENT_SHARE or (run.brought and run.param("loss_ratio") == 0)
+        ):
+            resent = (
+                "" if again is None else f", and {100 * share:.2g} %" if again else ", and nothing"
             )
+            resent += " of what was sent was sent again" if resent else ""
+            yield f"{100 * rate_bps / payload_limit(1e6 * rate_mbit):.0f} % of the link was used{resent} ({transfer.source})"
 
 
 def _link(run: RunUnderTest) -> Iterator[str]:

@@ -1,16 +1,19 @@
-"""The checks of hosts and routers: what limited each sender, who else was there, where packets went.
+"""The checks of hosts and routers: what limited each sender, who else was there, where packets went; and what limits a
+flow, by each tool's own word.
 
-They need the snapshots that every node writes, and ss; a run of which only measured values are left has
+The checks need the snapshots that every node writes, and ss; a run of which only measured values are left has
 neither, and nothing is said of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
-from measuretwice.measure.connections import RECEIVER
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check, in_mbit
+from measuretwice.checks.transfers import least_rate_bps
+from measuretwice.measure.connections import BUFFER, PROGRAM, RECEIVER, WINDOW
 from measuretwice.measure.host_state import HostState, Interface, Node, Socket
+from measuretwice.measure.transfers import Transfer
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
@@ -322,3 +325,135 @@ def limited_by_buffers(sockets: Sequence[Socket]) -> bool:
         max(socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio) >= LIMITED_RATIO / 4
         for socket in sockets
     )
+
+
+# What limits each flow, by each tool's own word, with the share of its time or of its bound: no judgement
+
+# A share of less is no limit.
+LEAST_SHARE = 0.01
+MOST_SHARE = 1.5
+
+
+def limits(run: RunUnderTest) -> list[str]:
+    """Return what limits a run's flows: a line for each limit that a tool tells of, the largest share first, then a line
+    for each that only another file would tell."""
+    state = run.host_state
+    shares: list[tuple[float, str]] = []
+    for socket in run.data_sockets():
+        shares += _by_ss(socket)
+    for transfer in state.transfers if state else ():
+        shares += _by_test(run, transfer)
+    if run.data_sockets() or (state and state.transfers):
+        shares += _of_the_path(run)
+    texts = [
+        text for share, text in sorted(shares, key=lambda pair: -pair[0]) if share >= LEAST_SHARE
+    ]
+    return [*texts, *_untold(run)]
+
+
+def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
+    """Yield each share of a connection's time that ss tells."""
+    if socket.busy_s is None or not socket.alive_s:
+        return
+    who, busy = f"{socket.node}:{socket.port}", min(socket.busy_s / socket.alive_s, 1.0)
+    window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
+    usual = f" of {socket.window_usual_bytes} B" if socket.window_usual_bytes else ""
+    # What ss has no clock for, each sample shows at its moment.
+    rest, moments = busy * max(1 - window - buffer, 0.0), socket.held_up_by
+    is_bbr = (socket.congestion_control or "").startswith("bbr")
+    none = (
+        "the pace that BBR keeps"
+        if is_bbr
+        else "neither window, nor the program: pacing, or the host's own queue"
+    )
+    for share, what in (
+        (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, snd_wnd)"),
+        (busy * buffer + rest * moments.get(BUFFER, 0.0), "the sender's own buffer (ss: sndbuf_limited, app_limited)"),
+        (1 - busy + rest * moments.get(PROGRAM, 0.0), "the program, which had nothing to send (ss: busy, app_limited)"),
+        (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),
+        (rest * moments.get(None, 0.0), f"{none} (ss: unacked, less than the windows allow)"),
+    ):  # fmt: skip
+        yield share, f"{who}: {100 * share:.0f} % of the time {what}"
+
+
+def _by_test(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str]]:
+    """Yield how near a test came to each bound that it tells of, in the words of the tool that printed it."""
+    arrived, tool = transfer.arrived, transfer.tool
+    if not arrived or not arrived.seconds:
+        return
+    rate_bps, rtt_ms = arrived.rate_bps, transfer.rtt_ms
+    bounds = [
+        (least_rate_bps(run), "the link's {} Mbit/s, less headers", payload_limit(1.0, _segment(run, transfer), wire=False)),
+        *(
+            (rate * transfer.streams, f"the {{}} Mbit/s that {tool} was told ({option})", 1.0)
+            for option, rate in transfer.options_bps.items()
+        ),
+    ]  # fmt: skip
+    if rtt_ms and not run.data_sockets():
+        for size, what in (
+            (transfer.window_bytes, "the receiver's window"),
+            (transfer.cwnd_bytes, "the congestion window"),
+        ):
+            words = f"the {{}} Mbit/s that {what} of {size or 0:.0f} B makes at {rtt_ms:.4g} ms"
+            bounds.append((size and 8e3 * size / rtt_ms, words, 1.0))
+    for bound_bps, words, part in bounds:
+        if bound_bps:
+            share = rate_bps / (part * bound_bps)
+            if share > MOST_SHARE:
+                # That is no bound.
+                continue
+            yield (
+                share,
+                f"{transfer.node}: {100 * share:.0f} % of {words.format(in_mbit(bound_bps))} ({tool})",
+            )
+    for whose, percent in (
+        ("sender", transfer.own_cpu_percent),
+        ("receiver", transfer.other_cpu_percent),
+    ):
+        if percent:
+            yield (
+                percent / 100,
+                f"{transfer.node}: {percent:.0f} % of the time the {whose}'s processor was busy ({tool})",
+            )
+    if transfer.retransmits and arrived.bytes:
+        share = transfer.retransmits * _segment(run, transfer) / arrived.bytes
+        # More than was sent is no count.
+        if share <= 1:
+            yield (
+                max(share, LEAST_SHARE),
+                f"{transfer.node}: {100 * share:.2g} % of its segments sent again ({tool})",
+            )
+
+
+def _segment(run: RunUnderTest, transfer: Transfer) -> float:
+    """Return a test's segment size, as near as it is known."""
+    return transfer.mss_bytes or run.param("mss_bytes") or USUAL_MSS_BYTES
+
+
+def _of_the_path(run: RunUnderTest) -> Iterator[tuple[float, str]]:
+    """Yield how much of a round trip is spent in queues."""
+    least_ms, mean_ms = run.values.get("rtt_min_ms"), run.values.get("rtt_mean_ms")
+    if isinstance(least_ms, int | float) and isinstance(mean_ms, int | float) and mean_ms:
+        share = max(1 - least_ms / mean_ms, 0.0)
+        yield (
+            share,
+            f"{100 * share:.0f} % of a mean round trip of {mean_ms:.4g} ms spent in queues (ss)",
+        )
+
+
+def _untold(run: RunUnderTest) -> Iterator[str]:
+    """Yield what isn't told, and which file would tell it."""
+    state = run.host_state
+    transfers = state.transfers if state else ()
+    sockets = run.data_sockets()
+    if not any(socket.busy_s is not None for socket in sockets):
+        bring = (
+            "the ss of iproute2 4.19 or newer; this one doesn't say it"
+            if sockets
+            else "ss -ti on the sender, during the test"
+        )
+        yield f"not told: how long windows, buffers and the program held it up ({bring})"
+    if not any(transfer.own_cpu_percent for transfer in transfers):
+        yield "not told: how busy the processors were (iperf3 -J, or -V)"
+    if transfers and least_rate_bps(run) is None:
+        yield "not told: how much of the link was used (--set rate_mbit=...)"

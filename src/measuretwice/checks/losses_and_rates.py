@@ -293,7 +293,10 @@ LOSSES_WANTED = 100
 )
 def link_rate(run: RunUnderTest) -> Finding | Right | None:
     goodput_bps, rate_mbit = run.measured("goodput_bps"), run.param("rate_mbit")
-    mss_bytes = run.measured("mss_bytes")
+    transfers = run.host_state.transfers if run.host_state else ()
+    mss_bytes = run.measured("mss_bytes") or min(
+        (test.mss_bytes for test in transfers if test.mss_bytes and run.brought), default=None
+    )
     if goodput_bps is None or not rate_mbit:
         return None
     # Without a segment size it isn't known how much of the rate headers take.
@@ -306,7 +309,6 @@ def link_rate(run: RunUnderTest) -> Finding | Right | None:
     if goodput_bps <= (1 + max(0.01, on_its_way)) * limit_bps:
         return Right("goodput against the link's rate")
     measured, limit = f"{in_mbit(goodput_bps)} Mbit/s", f"at most {in_mbit(limit_bps)} Mbit/s"
-    transfers = run.host_state.transfers if run.host_state else ()
     handed_over = bool(transfers) and not any(transfer.received for transfer in transfers)
     if handed_over and seconds and (goodput_bps - limit_bps) * seconds / 8 < UNSAID_BUFFER_BYTES:
         return Finding(

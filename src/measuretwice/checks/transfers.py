@@ -1,12 +1,13 @@
-"""The checks of what iperf3 and iperf 2 say of their own tests: what each was asked to do, and did; and what limits a
-flow, by each tool's own word.
+"""The checks of what iperf3 and iperf 2 say of their own tests: what each was asked to do, and did.
 
 Each needs one file, whatever else is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby, product
+from statistics import median
 
 from measuretwice.checks.registry import (
     Finding,
@@ -16,14 +17,15 @@ from measuretwice.checks.registry import (
     check,
     in_mbit,
 )
-from measuretwice.measure.connections import BUFFER, PROGRAM, RECEIVER, WINDOW
-from measuretwice.measure.host_state import Socket
-from measuretwice.measure.transfers import Row, Transfer
+from measuretwice.measure.connections import PROGRAM
+from measuretwice.measure.transfers import Transfer
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 
 # iperf3 counts what it hands to its own host, whole blocks, and a full buffer takes the next only when a third is free.
 BURST_BYTES = 8 << 20
 STALL_S = 4.0
+SHORT_STALL_S = 2.0
+MOST_SPANS = 5
 STALL_ROUND_TRIPS = 40
 # A window of so few bytes over all the time: timeouts, one after the other.
 SHUT_BYTES = 2 * USUAL_MSS_BYTES
@@ -40,6 +42,15 @@ BUSY_PERCENT = 95.0
 USED_RATIO = 0.85
 ASKED_RATIO = 0.85
 WINDOW_RATIO = 0.75
+# With iperf 2's the system says what it gave, of which packets' own headers take a part.
+GIVEN_RATIO = 0.35
+CONSTANT_ROWS = 5
+CONSTANT_RATIO = 0.01
+# A flow has two rates where each holds for so many rows and one is so many times the other: losses halve a window.
+LEAST_LEVEL_ROWS = 3
+LEVEL_RATIO = 2.5
+STEADY_RATIO = 0.15
+DRIFT_RATIO = 0.05
 
 
 def _transfers(run: RunUnderTest) -> tuple[Transfer, ...]:
@@ -82,36 +93,95 @@ def stalled(run: RunUnderTest) -> Finding | Right | None:
     for transfer in _transfers(run):
         rtt_s = (transfer.rtt_ms or run.measured("rtt_mean_ms") or run.param("rtt_ms") or 0) / 1e3
         looked |= len(transfer.rows) > 1
-        silent = _longest_silence(transfer)
-        if not silent or silent[-1].end_s - silent[0].start_s < max(
-            STALL_S, STALL_ROUND_TRIPS * rtt_s
-        ):
+        # Several short ones count together, where no loss was meant.
+        several = run.brought and run.param("loss_ratio") == 0
+        least_s = max(SHORT_STALL_S if several else STALL_S, STALL_ROUND_TRIPS * rtt_s)
+        silences = [
+            (begin_s, end_s)
+            for begin_s, end_s, shut in _silences(transfer)
+            if end_s - begin_s >= least_s and (shut or _mean_rate(transfer) * (end_s - begin_s) >= BURST_BYTES)
+        ]  # fmt: skip
+        lasted_s = sum(end_s - begin_s for begin_s, end_s in silences)
+        if lasted_s < max(STALL_S, STALL_ROUND_TRIPS * rtt_s):
             continue
-        lasted_s = silent[-1].end_s - silent[0].start_s
-        all_s = transfer.rows[-1].end_s - transfer.rows[0].start_s
-        rate = sum(row.bytes for row in transfer.rows) / all_s
-        windows = [row.cwnd_bytes for row in silent if row.cwnd_bytes]
-        shut = bool(windows) and max(windows) <= transfer.streams * SHUT_BYTES
-        if not shut and rate * lasted_s < BURST_BYTES:
-            continue
-        begin, end = silent[0].start_s, silent[-1].end_s
+        spans = [f"from {begin_s:.0f} s to {end_s:.0f} s" for begin_s, end_s in silences]
+        spans = [*spans[:MOST_SPANS], "..."] if len(spans) > MOST_SPANS else spans
+        total = f", {lasted_s:.0f} s in all" if len(silences) > 1 else ""
         return Finding(
             "stalled",
-            f"{transfer.node} sent nothing from {begin:.0f} s to {end:.0f} s of its test ({transfer.source})",
+            f"{transfer.node} sent nothing {', '.join(spans)} of its test{total} ({transfer.source})",
             "data on its way all the time",
-            "Most of this mean is a time in which nothing moved. It says nothing of how fast the path is.",
+            "For a part of this mean nothing moved. It says nothing of how fast the path is.",
         )  # fmt: skip
     return Right("that each test's rows go on") if looked else None
 
 
-def _longest_silence(transfer: Transfer) -> list[Row]:
-    """Return the most rows on end in which nothing was handed over."""
-    longest: list[Row] = []
-    current: list[Row] = []
-    for row in transfer.rows:
-        current = [*current, row] if not row.bytes else []
-        longest = max(longest, current, key=len)
-    return longest
+def _mean_rate(transfer: Transfer) -> float:
+    """Return what was handed over in a test's rows, in bytes per second."""
+    all_s = transfer.rows[-1].end_s - transfer.rows[0].start_s
+    return sum(row.bytes for row in transfer.rows) / all_s if all_s else 0.0
+
+
+def _silences(transfer: Transfer) -> Iterator[tuple[float, float, bool]]:
+    """Yield from when to when nothing was handed over, and whether the window was shut then."""
+    for silent, group in groupby(transfer.rows, key=lambda row: not row.bytes):
+        rows = [*group]
+        windows = [row.cwnd_bytes for row in rows if row.cwnd_bytes]
+        # The last of them may be one in which it opened again.
+        shut = bool(windows) and sorted(windows)[len(windows) // 2] <= transfer.streams * SHUT_BYTES
+        if silent:
+            yield rows[0].start_s, rows[-1].end_s, shut
+
+
+@check(
+    FindingKind(
+        "two-levels",
+        "The rows of iperf3 and iperf 2: is the rate the same from beginning to end, where nothing was meant to change it?",
+        explains=("unexplained",),
+        hints=(
+            "Read the rates of the rows, from the first second to the last.",
+            "At which second does the rate change, and is it steady before and after it?",
+            "Something changed within the test: a cloud's credit or a shaper's burst was used up, another flow began or ended, or a radio changed its rate. Look at each part by itself.",
+        ),
+    ),
+    needs=(),
+)  # fmt: skip
+def two_levels(run: RunUnderTest) -> Finding | None:
+    """Find the second at which a steady rate becomes another, and stays there. A window that grows isn't steady."""
+    transfers = _transfers(run)
+    if not run.brought or len(transfers) != 1 or run.param("loss_ratio") or run.meanings:
+        return None
+    for transfer in transfers:
+        # Slow start is in the first rows, and the last one may be short.
+        rates = [
+            (row.end_s, row.bytes / (row.end_s - row.start_s))
+            for row in transfer.rows
+            if row.end_s > row.start_s
+        ]
+        rates = rates[1:-1]
+        # The row in which it changes may be of neither.
+        for gap, place in product((0, 1), range(LEAST_LEVEL_ROWS, len(rates) - LEAST_LEVEL_ROWS)):
+            before, after = _level(rates[:place]), _level(rates[place + gap :])
+            if before and after and max(before, after) >= LEVEL_RATIO * min(before, after):
+                return Finding(
+                    "two-levels",
+                    f"{transfer.node} had {in_mbit(8 * before)} Mbit/s up to {rates[place - 1][0]:.0f} s of its test, and "
+                    f"{in_mbit(8 * after)} Mbit/s from {rates[place + gap - 1][0]:.0f} s to its end ({transfer.source})",
+                    "one rate from beginning to end",
+                    "The mean is of two rates, and neither of them. What the path carried changed within the test.",
+                    severity="warning",
+                )  # fmt: skip
+    return None
+
+
+def _level(rates: Sequence[tuple[float, float]]) -> float | None:
+    """Return the rate that these rows have; None where it isn't steady, or grows or falls on."""
+    values = [rate for _, rate in rates]
+    middle = median(values)
+    part = max(len(values) // 3, 1)
+    drift = abs(median(values[-part:]) - median(values[:part]))
+    steady = all(abs(value - middle) <= STEADY_RATIO * middle for value in values)
+    return middle if steady and drift <= DRIFT_RATIO * middle else None
 
 
 @check(
@@ -219,8 +289,8 @@ def application_limited(run: RunUnderTest) -> Finding | Right | None:
     if by_program := _nothing_more(run):
         return by_program
     looked = [socket for socket in run.data_sockets() if socket.alive_s >= LEAST_SECONDS]
-    known = any(socket.busy_s is not None for socket in looked)
-    return Right("data in flight all the time") if known else None
+    is_known = any(socket.busy_s is not None for socket in looked)
+    return Right("data in flight all the time") if is_known else None
 
 
 def _nothing_more(run: RunUnderTest) -> Finding | None:
@@ -246,20 +316,21 @@ def _nothing_more(run: RunUnderTest) -> Finding | None:
 
 @check(FindingKind("application-limited"), needs=())
 def asked_rate(run: RunUnderTest) -> Finding | None:
-    """Compare what iperf3 was told to send at most (-b) with what it sent."""
+    """Compare what iperf3 was told to send at most (-b, --fq-rate) with what it sent."""
     for transfer in _transfers(run):
-        if not transfer.bitrate_bps or not transfer.arrived:
+        if not transfer.options_bps or not transfer.arrived:
             continue
-        asked_bps = transfer.bitrate_bps * transfer.streams
+        option = min(transfer.options_bps, key=transfer.options_bps.__getitem__)
+        asked_bps = transfer.options_bps[option] * transfer.streams
         rate_bps = (transfer.sent or transfer.arrived).rate_bps
         if rate_bps < ASKED_RATIO * asked_bps or fills_the_link(run, rate_bps):
             continue
         return Finding(
             "application-limited",
             f"{transfer.node} sent {in_mbit(rate_bps)} Mbit/s and was told to send at most {in_mbit(asked_bps)} "
-            f"(-b, in {transfer.source})",
+            f"({option}, in {transfer.source})",
             "as much as TCP can send",
-            "The program that sends decided how fast, not TCP.",
+            "An option of the program that sends decided how fast, not TCP.",
             symptom=f"{transfer.node}'s flow sent less than its congestion window allowed",
         )
     return None
@@ -273,25 +344,30 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
     for transfer in _transfers(run):
         rtt_ms, arrived = transfer.rtt_ms or run.param("rtt_ms"), transfer.arrived
         window, cwnd = transfer.window_bytes, transfer.cwnd_bytes
+        constant = _constant_window(transfer)
         if not rtt_ms or not arrived or fills_the_link(run, arrived.rate_bps):
             continue
         in_flight = arrived.rate_bps * rtt_ms / 8e3
         asked = transfer.buffer_bytes and transfer.buffer_bytes * transfer.streams
         # A window as large as the settings allow is what was asked for.
         allowed = run.param("rmem_max_bytes") or run.param("wmem_max_bytes")
-        bound = window if window and cwnd and window <= cwnd else asked
+        bound = window if window and cwnd and window <= cwnd else asked or constant
         if not bound or (allowed and bound >= 0.4 * allowed):
             continue
-        if WINDOW_RATIO * bound <= in_flight <= 1.3 * bound:
-            by_option = (
-                f"; iperf3 was told to use buffers of {transfer.buffer_bytes} B (-w)"
-                if asked
-                else ""
-            )
-            whose = "the receiver's window was" if bound == window else "its buffer was"
+        # Behind a queue any window a round trip is the rate.
+        if bound == constant and rtt_ms > 1.5 * (run.param("rtt_ms") or rtt_ms):
+            continue
+        least = GIVEN_RATIO if transfer.tool == "iperf 2" else WINDOW_RATIO
+        if least * bound <= in_flight <= 1.3 * bound:
+            by_option = f"; {transfer.tool} was told to use such a buffer (-w)" if asked else ""
+            whose = (
+                "the receiver's window was never above" if bound == window
+                else "its buffer was never above" if bound == asked
+                else "its window stayed at"
+            )  # fmt: skip
             return Finding(
                 "receive-window",
-                f"{transfer.node} had {in_flight:.0f} B on their way, and {whose} never above {bound} B "
+                f"{transfer.node} had {in_flight:.0f} B on their way, and {whose} {bound} B "
                 f"({transfer.source}){by_option}",
                 "losses or the link as the only limit",
                 "A window a round trip is all that can be sent: the buffers decided how fast the flow may go, not the "
@@ -299,6 +375,15 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
                 symptom=f"{transfer.node}'s flow sent less than its congestion window allowed",
             )
     return None
+
+
+def _constant_window(transfer: Transfer) -> int | None:
+    """Return a congestion window that nothing makes grow, or shrink, from a test's first rows on."""
+    rows = transfer.rows[len(transfer.rows) // 5 :]
+    windows = [row.cwnd_bytes for row in rows if row.cwnd_bytes]
+    if len(windows) < CONSTANT_ROWS or len(windows) < len(rows) or transfer.retransmits:
+        return None
+    return max(windows) if max(windows) - min(windows) <= CONSTANT_RATIO * max(windows) else None
 
 
 @check(
@@ -338,122 +423,3 @@ def processor(run: RunUnderTest) -> Finding | Right | None:
                 "The host can't do more: what is measured is the host, not the path.",
             )  # fmt: skip
     return Right("the processors' load") if looked else None
-
-
-# What limits each flow, by each tool's own word, with the share of its time or of its bound: no judgement
-
-# A share of less is no limit.
-LEAST_SHARE = 0.01
-
-
-def limits(run: RunUnderTest) -> list[str]:
-    """Return what limits a run's flows: a line for each limit that a tool tells of, the largest share first, then a line
-    for each that only another file would tell."""
-    state = run.host_state
-    shares: list[tuple[float, str]] = []
-    for socket in run.data_sockets():
-        shares += _by_ss(socket)
-    for transfer in state.transfers if state else ():
-        shares += _by_iperf3(run, transfer)
-    if run.data_sockets() or (state and state.transfers):
-        shares += _of_the_path(run)
-    texts = [
-        text for share, text in sorted(shares, key=lambda pair: -pair[0]) if share >= LEAST_SHARE
-    ]
-    return [*texts, *_untold(run)]
-
-
-def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
-    """Yield each share of a connection's time that ss tells."""
-    if socket.busy_s is None or not socket.alive_s:
-        return
-    who, busy = f"{socket.node}:{socket.port}", min(socket.busy_s / socket.alive_s, 1.0)
-    window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
-    usual = f" of {socket.window_usual_bytes} B" if socket.window_usual_bytes else ""
-    # What ss has no clock for, each sample shows at its moment.
-    rest, moments = busy * max(1 - window - buffer, 0.0), socket.held_up_by
-    is_bbr = (socket.congestion_control or "").startswith("bbr")
-    none = (
-        "the pace that BBR keeps"
-        if is_bbr
-        else "neither window, nor the program: pacing, or the host's own queue"
-    )
-    for share, what in (
-        (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, snd_wnd)"),
-        (busy * buffer + rest * moments.get(BUFFER, 0.0), "the sender's own buffer (ss: sndbuf_limited, app_limited)"),
-        (1 - busy + rest * moments.get(PROGRAM, 0.0), "the program, which had nothing to send (ss: busy, app_limited)"),
-        (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),
-        (rest * moments.get(None, 0.0), f"{none} (ss: unacked, less than the windows allow)"),
-    ):  # fmt: skip
-        yield share, f"{who}: {100 * share:.0f} % of the time {what}"
-
-
-def _by_iperf3(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str]]:
-    """Yield how near a test came to each bound that it tells of."""
-    arrived = transfer.arrived
-    if not arrived or not arrived.seconds:
-        return
-    rate_bps, rtt_ms = arrived.rate_bps, transfer.rtt_ms
-    bounds = [
-        (least_rate_bps(run), "the link's {} Mbit/s, less headers", payload_limit(1.0)),
-        (transfer.bitrate_bps and transfer.bitrate_bps * transfer.streams, "the {} Mbit/s that iperf3 was told (-b)", 1.0),
-    ]  # fmt: skip
-    if rtt_ms and not run.data_sockets():
-        for size, what in (
-            (transfer.window_bytes, "the receiver's window"),
-            (transfer.cwnd_bytes, "the congestion window"),
-        ):
-            words = f"the {{}} Mbit/s that {what} of {size or 0:.0f} B makes at {rtt_ms:.4g} ms"
-            bounds.append((size and 8e3 * size / rtt_ms, words, 1.0))
-    for bound_bps, words, part in bounds:
-        if bound_bps:
-            share = rate_bps / (part * bound_bps)
-            yield (
-                share,
-                f"{transfer.node}: {100 * share:.0f} % of {words.format(in_mbit(bound_bps))} (iperf3)",
-            )
-    for whose, percent in (
-        ("sender", transfer.own_cpu_percent),
-        ("receiver", transfer.other_cpu_percent),
-    ):
-        if percent:
-            yield (
-                percent / 100,
-                f"{transfer.node}: {percent:.0f} % of the time the {whose}'s processor was busy (iperf3)",
-            )
-    share = (transfer.retransmits or 0) * USUAL_MSS_BYTES / max(arrived.bytes, 1)
-    # More sent again than sent is no count.
-    if 0 < share <= 1:
-        yield (
-            max(share, LEAST_SHARE),
-            f"{transfer.node}: {100 * share:.2g} % of its segments sent again (iperf3)",
-        )
-
-
-def _of_the_path(run: RunUnderTest) -> Iterator[tuple[float, str]]:
-    """Yield how much of a round trip is spent in queues."""
-    least_ms, mean_ms = run.values.get("rtt_min_ms"), run.values.get("rtt_mean_ms")
-    if isinstance(least_ms, int | float) and isinstance(mean_ms, int | float) and mean_ms:
-        share = max(1 - least_ms / mean_ms, 0.0)
-        yield (
-            share,
-            f"{100 * share:.0f} % of a mean round trip of {mean_ms:.4g} ms spent in queues (ss)",
-        )
-
-
-def _untold(run: RunUnderTest) -> Iterator[str]:
-    """Yield what isn't told, and which file would tell it."""
-    state = run.host_state
-    transfers = state.transfers if state else ()
-    sockets = run.data_sockets()
-    if not any(socket.busy_s is not None for socket in sockets):
-        bring = (
-            "the ss of iproute2 4.19 or newer; this one doesn't say it"
-            if sockets
-            else "ss -ti on the sender, during the test"
-        )
-        yield f"not told: how long windows, buffers and the program held it up ({bring})"
-    if not any(transfer.own_cpu_percent for transfer in transfers):
-        yield "not told: how busy the processors were (iperf3 -J, or -V)"
-    if transfers and least_rate_bps(run) is None:
-        yield "not told: how much of the link was used (--set rate_mbit=...)"

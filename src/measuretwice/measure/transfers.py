@@ -6,19 +6,23 @@ All flows of one test are taken as one: bytes and windows are summed. What a too
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (
     Iperf2Connection,
+    Iperf2Row,
     Iperf3Interval,
     Iperf3Run,
     ParseError,
     parse_iperf3_json,
 )
 from measuretwice.parse.netperf import BulkTest
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,11 @@ class Amount:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One test by its sender's file. `asked_s` is how long it was told to last, `bitrate_bps` how fast it was told to
-    send at most, `buffer_bytes` the buffer that was asked for (-w); `omit_s` is left out of the totals. The shares of
-    a processor are in per cent. `exact` says that bytes are printed in full, not with three digits."""
+    """One test by its sender's file. `asked_s` is how long it was told to last, `options_bps` how fast each flow was told to
+    send at most, by the option, `buffer_bytes` the buffer that was asked for (-w); `omit_s` is left out of the totals. The shares of
+    a processor are in per cent. `exact` says that bytes are printed in full, not with three digits. `mss_bytes` is the segment size
+    by the tool's word, `asked_mss_bytes` what it was asked for (-M); `idle_rtt_ms` the round trip of the handshake. `hosts` are the
+    addresses of both ends. `broke_off` says that the test didn't run to its end."""
 
     tool: str
     node: str
@@ -65,10 +71,15 @@ class Transfer:
     retransmits: int | None = None
     asked_s: float | None = None
     omit_s: float = 0.0
-    bitrate_bps: float | None = None
+    options_bps: Mapping[str, float] = field(default_factory=dict)
     buffer_bytes: int | None = None
     own_cpu_percent: float | None = None
     other_cpu_percent: float | None = None
+    mss_bytes: int | None = None
+    asked_mss_bytes: int | None = None
+    idle_rtt_ms: float | None = None
+    hosts: frozenset[tuple[str, str]] = frozenset()
+    broke_off: bool = False
 
     @property
     def arrived(self) -> Amount | None:
@@ -79,6 +90,12 @@ class Transfer:
     def rtt_ms(self) -> float | None:
         """The mean of the round-trip times at its rows' ends."""
         return _mean([row.rtt_ms for row in self.rows if row.rtt_ms])
+
+    @property
+    def least_rtt_ms(self) -> float | None:
+        """The smallest of them, and of the handshake: the path's is no longer."""
+        rtts_ms = [row.rtt_ms for row in self.rows] + [self.idle_rtt_ms]
+        return min(filter(None, rtts_ms), default=None)
 
     @property
     def cwnd_bytes(self) -> float | None:
@@ -92,21 +109,32 @@ class Transfer:
 
 
 def of_iperf3(node: str, source: str, run: Iperf3Run, *, exact: bool) -> Transfer:
-    """Return a client's test of iperf3, or a server's where there is no client's."""
+    """Return a client's test of iperf3, or a server's where there is no client's. Of one that broke off the rows are
+    its sum."""
+    rows = tuple(_rows(run))
+    sent, received = (
+        _amount(run.sent_bytes, run.sent_seconds),
+        _amount(run.received_bytes, run.received_seconds),
+    )
+    if run.error and not sent and rows:
+        sent = _amount(sum(row.bytes for row in rows), rows[-1].end_s)
+    options_bps = {"-b": run.bitrate_bps, "--fq-rate": run.pacing_bps}
     return Transfer(
-        "iperf3", node, source, tuple(_rows(run)), max(len(run.connections), 1), exact,
-        _amount(run.sent_bytes, run.sent_seconds), _amount(run.received_bytes, run.received_seconds),
-        run.retransmits, run.duration_s, run.omit_s or 0.0, run.bitrate_bps or None, run.window_bytes or None,
-        run.own_cpu_percent, run.other_cpu_percent,
+        "iperf3", node, source, rows, max(len(run.connections), 1), exact, sent, received,
+        run.retransmits, run.duration_s, run.omit_s or 0.0,
+        {option: rate for option, rate in options_bps.items() if rate}, run.window_bytes or None,
+        run.own_cpu_percent, run.other_cpu_percent, run.mss_default_bytes or None, run.mss_requested_bytes or None,
+        hosts=frozenset((ends.local_host, ends.remote_host) for ends in run.connections),
+        broke_off=run.error is not None,
     )  # fmt: skip
 
 
 def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -> Transfer:
     """Return a test of iperf 2: by its receivers' word where that is known."""
-    by_time: dict[tuple[float, float], int] = defaultdict(int)
+    by_time: dict[tuple[float, float], list[Iperf2Row]] = defaultdict(list)
     for connection in connections:
         for row in connection.intervals:
-            by_time[row.start_s, row.end_s] += row.bytes
+            by_time[row.start_s, row.end_s].append(row)
     totals = [connection.total for connection in connections]
     amount = Amount(
         sum(total.bytes for total in totals), max(total.end_s - total.start_s for total in totals)
@@ -114,8 +142,20 @@ def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -
     served = all(connection.server for connection in connections)
     return Transfer(
         "iperf 2", node, source,
-        tuple(Row(start_s, end_s, bytes_) for (start_s, end_s), bytes_ in by_time.items()),
+        tuple(
+            Row(
+                start_s, end_s, sum(row.bytes for row in rows), _sum([row.retransmits for row in rows]),
+                _sum([row.cwnd_bytes for row in rows]), None,
+                _mean([row.rtt_us / 1e3 for row in rows if row.rtt_us]),
+            )
+            for (start_s, end_s), rows in by_time.items()
+        ),
         len(connections), False, None if served else amount, amount if served else None,
+        None if served else _sum([total.retransmits for total in totals]),
+        buffer_bytes=min((c.window_bytes for c in connections if c.window_bytes), default=None),
+        mss_bytes=min((c.mss_bytes for c in connections if c.mss_bytes), default=None),
+        idle_rtt_ms=min((c.idle_rtt_us / 1e3 for c in connections if c.idle_rtt_us), default=None),
+        hosts=frozenset((c.from_address, c.to_address) for c in connections),
     )  # fmt: skip
 
 
@@ -124,8 +164,26 @@ def of_bulk(test: BulkTest) -> Transfer:
     return Transfer(
         test.tool, test.tool, test.tool, tuple(Row(*row) for row in test.rows), test.flows, False,
         None, _amount(round(test.rate_bps * test.seconds / 8), test.seconds), test.retransmits,
-        own_cpu_percent=test.own_cpu_percent, other_cpu_percent=test.other_cpu_percent,
+        own_cpu_percent=test.own_cpu_percent, other_cpu_percent=test.other_cpu_percent, mss_bytes=test.mss_bytes,
     )  # fmt: skip
+
+
+def all_together(runs: Sequence[Iperf3Run]) -> Iperf3Run:
+    """Return several tests as one: bytes, rates and retransmissions are summed, of all connections."""
+    if len(runs) == 1:
+        return runs[0]
+    return replace(
+        runs[0],
+        connections=tuple(connection for run in runs for connection in run.connections),
+        intervals=(),
+        streams=tuple(stream for run in runs for stream in run.streams),
+        sent_bytes=_sum([run.sent_bytes for run in runs]),
+        sent_rate_bps=_sum([run.sent_rate_bps for run in runs]),
+        sent_seconds=max((run.sent_seconds or 0.0 for run in runs), default=None),
+        retransmits=_sum([run.retransmits for run in runs]),
+        received_bytes=_sum([run.received_bytes for run in runs]),
+        received_rate_bps=_sum([run.received_rate_bps for run in runs]),
+    )
 
 
 def transfers_in(folders: Iterable[Path]) -> Iterator[Transfer]:
@@ -168,7 +226,7 @@ def _rows(run: Iperf3Run) -> Iterator[Row]:
         )
 
 
-def _sum(values: Sequence[int | None]) -> int | None:
+def _sum(values: Sequence[Number | None]) -> Number | None:
     return None if None in values else sum(filter(None, values))
 
 

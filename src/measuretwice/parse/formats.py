@@ -18,7 +18,7 @@ from measuretwice.parse.host import parse_ip_links, parse_nstat
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
-from measuretwice.parse.netperf import BulkTest, parse_flent, parse_netperf
+from measuretwice.parse.netperf import BulkTest, parse_flent, parse_flent_summary, parse_netperf
 from measuretwice.parse.ping import PingRun
 from measuretwice.parse.ping_forms import is_any_ping, parse_ping, ping_tests, whole_ping
 from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
@@ -159,9 +159,12 @@ LINKS = Format(
 # The first that recognises a text has it.
 FORMATS = (
     Format("flent", lambda text: '"x_values"' in text and '"results"' in text, parse_flent),
+    Format("flent", _holds(r"^Summary of \S+ test run|^Starting Flent "), parse_flent_summary),
     Format(
         "netperf",
-        _holds(r"^(?:MIGRATED )?\w+ [A-Za-z/ ]+? TEST (?:from|to) |^THROUGHPUT="),
+        _holds(
+            r"^(?:MIGRATED )?\w+ [A-Za-z/ ]+? TEST (?:from|to) |^THROUGHPUT=|^NETPERF_INTERIM_RESULT\["
+        ),
         parse_netperf,
     ),
     Format("queue", _holds(r"^# t=.*\n\["), _queue),

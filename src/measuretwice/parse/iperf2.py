@@ -38,6 +38,11 @@ _TEXT_ROW = re.compile(
     r" +(?P<size>\d+(?:\.\d+)?) (?P<size_unit>[KMGT]?)Bytes?"
     r" +(?P<rate>\d+(?:\.\d+)?|-?nan|-?inf) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes?)/sec"
 )
+# What -e has behind the rate of a sender: blocks, resent, window and round-trip time.
+_ENHANCED = re.compile(r"/sec +\d+/\d+(?:\(\d+\))? +(\d+) +(-?\d+)([KMG]?)/(\d+)")
+# A handshake's round trip, in microseconds, or what -m says.
+_MSS = re.compile(r"/mss/irtt=\d+/(\d+)/(\d+)|\[ *\*?(\d+)\] MSS size (\d+) bytes")
+_WINDOW = re.compile(r"TCP window size: +([\d.]+) ?([KMG]?)Bytes?(?! \(default\))")
 _SUM_ROW = re.compile(r"\[SUM")
 _FAILED = re.compile(r"(?:tcp )?connect failed: .*|.*(?:error|failed): .*")
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -60,13 +65,17 @@ class Iperf2Row:
     end_s: float
     bytes: int
     rate_bps: int | None
+    retransmits: int | None = None
+    cwnd_bytes: int | None = None
+    rtt_us: int | None = None
 
 
 @dataclass(frozen=True)
 class Iperf2Connection:
     """One connection: its intervals in order, and the row that sums the whole test up. "From" is the end
     that sends, also where a `server` says this. `span` is when it was on, in seconds or in lines, to compare with others'
-    of its file; None where nothing says it."""
+    of its file; None where nothing says it. `mss_bytes` and `idle_rtt_us`, the handshake's round trip, are known with -e
+    (-m), `window_bytes`, the buffer that the system gave, where somebody asked for one (-w)."""
 
     from_address: str
     from_port: int
@@ -77,6 +86,9 @@ class Iperf2Connection:
     udp: bool = False
     server: bool = False
     span: tuple[float, float] | None = None
+    mss_bytes: int | None = None
+    idle_rtt_us: int | None = None
+    window_bytes: int | None = None
 
 
 def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -223,6 +235,9 @@ class _Ends:
     rows: list[Iperf2Row] = field(default_factory=list)
     last_end: str = ""
     end: int = 0
+    mss_bytes: int | None = None
+    idle_rtt_us: int | None = None
+    window_bytes: int | None = None
 
 
 def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -246,11 +261,16 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     connections: list[_Ends] = []
     current: dict[str, _Ends] = {}
     reported = False
+    window_bytes = _windows(lines)
     for number, line in enumerate(lines, start=1):
         if connected := _CONNECTED.match(line):
             own, other = int(connected[3]), int(connected[5])
             server = own in ports if both else bool(ports)
             ends = _Ends((_host(connected[2]), own), (_host(connected[4]), other), server, number)
+            ends.window_bytes = window_bytes.get(server)
+            if (mss := _MSS.search(line)) and mss[1]:
+                # A listening socket's handshake isn't timed.
+                ends.mss_bytes, ends.idle_rtt_us = int(mss[1]), int(mss[2]) or None
             current[connected[1]] = ends
             connections.append(ends)
         elif "Server Report" in line:
@@ -261,6 +281,8 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
                 raise _unreadable(source, number, line, "a connection that was named above")
             if not reported:
                 _take(current[row["id"]], row, source, number)
+        elif (mss := _MSS.search(line)) and mss[3] in current:
+            current[mss[3]].mss_bytes = int(mss[4])
         elif _FAILED.fullmatch(line):
             raise ParseError(source, f"line {number}", f"iperf says: {line.strip()}")
         elif "/sec" in line and not _SUM_ROW.match(line) and "[" in line:
@@ -269,16 +291,26 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
         if not ends.rows or (len(ends.rows) == 1 and _WHOLE.fullmatch(ends.last_end)):
             raise cut_off(source, len(lines), "a last row for the whole test (was it killed?)")
     return tuple(
-        connection_of(
-            ends.rows,
-            source,
-            len(lines),
-            udp=udp,
-            server=ends.server,
-            span=(ends.begin, ends.end),
+        replace(
+            connection_of(
+                ends.rows, source, len(lines), udp=udp, server=ends.server, span=(ends.begin, ends.end)
+            ),
+            mss_bytes=ends.mss_bytes, idle_rtt_us=ends.idle_rtt_us, window_bytes=ends.window_bytes,
         )
         for ends in connections
-    )
+    )  # fmt: skip
+
+
+def _windows(lines: list[str]) -> dict[bool, int]:
+    """Return the window that was asked for, in bytes, of a server (true) and of a client, where their heads say it."""
+    windows: dict[bool, int] = {}
+    of_server = False
+    for line in lines:
+        if begin := _BEGIN.match(line):
+            of_server = begin["end"].startswith("Server")
+        elif window := _WINDOW.match(line):
+            windows[of_server] = round(float(window[1]) * 1024.0 ** _POWER[window[2]])
+    return windows
 
 
 def _take(ends: _Ends, match: re.Match[str], source: str, number: int) -> None:
@@ -287,6 +319,8 @@ def _take(ends: _Ends, match: re.Match[str], source: str, number: int) -> None:
     start_s, end_s = float(match["start"]), float(match["end"])
     if end_s < start_s:
         raise _unreadable(source, number, match.group(), "an interval that runs forwards")
+    more = _ENHANCED.match(match.string, match.end() - len("/sec"))
+    cwnd_bytes = int(more[2]) * 1024 ** _POWER[more[3]] if more else 0
     ends.rows.append(
         Iperf2Row(
             time="",
@@ -299,6 +333,10 @@ def _take(ends: _Ends, match: re.Match[str], source: str, number: int) -> None:
             end_s=end_s,
             bytes=round(float(match["size"]) * 1024.0 ** _POWER[match["size_unit"]]),
             rate_bps=_rate_bps(match),
+            retransmits=int(more[1]) if more else None,
+            # Of a connection that is closed already it prints -1K and 0 us.
+            cwnd_bytes=cwnd_bytes if cwnd_bytes > 0 else None,
+            rtt_us=int(more[4]) or None if more else None,
         )
     )
     ends.last_end = match["end"]

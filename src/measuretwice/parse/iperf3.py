@@ -80,7 +80,7 @@ class Iperf3Run:
 
     None means that iperf3 didn't say: the totals of a run that ended with `error`, for example, or
     what the receiver got when the run ended before its results came. `duration_s` is what was
-    asked for with -t (None with -n and -k), `bitrate_bps` with -b, `window_bytes` with -w (0 or None without),
+    asked for with -t (None with -n and -k), `bitrate_bps` with -b, `pacing_bps` with --fq-rate, `window_bytes` with -w (0 or None without),
     `mss_requested_bytes` with -M, and
     `congestion_control` is what the sender used. The shares of a processor are of this end and of the other. The sums are over all streams; of a bidirectional
     run they are the client's sending direction, and `streams` has both.
@@ -115,6 +115,7 @@ class Iperf3Run:
     received_rate_bps: float | None
     server: bool = False
     bitrate_bps: float | None = None
+    pacing_bps: float | None = None
     window_bytes: int | None = None
     own_cpu_percent: float | None = None
     other_cpu_percent: float | None = None
@@ -214,6 +215,7 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         received_rate_bps=received.rate_bps,
         server="accepted_connection" in start.data,
         bitrate_bps=test.number("target_bitrate") or start.number("target_bitrate"),
+        pacing_bps=test.number("fqrate") or start.number("fq_rate"),
         window_bytes=start.integer("sock_bufsize"),
         own_cpu_percent=cpu.number("host_total"),
         other_cpu_percent=cpu.number("remote_total"),

@@ -78,6 +78,7 @@ class _Report:
     mss_requested_bytes: int | None = None
     mss_default_bytes: int | None = None
     congestion_control: str | None = None
+    bitrate_bps: float | None = None
     own_cpu_percent: float | None = None
     other_cpu_percent: float | None = None
     error: str | None = None
@@ -227,6 +228,8 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
             report.mss_default_bytes = int(mss[1])
         else:
             report.mss_requested_bytes = int(mss[1])
+    elif rate := re.search(r"Target Bitrate: (\d{1,18})", line):
+        report.bitrate_bps = float(rate[1])
     elif cpu := _CPU.search(line):
         report.own_cpu_percent, report.other_cpu_percent = float(cpu[1]), float(cpu[2])
     elif version := _VERSION.match(line):
@@ -276,6 +279,7 @@ def _run(report: _Report) -> Iperf3Run:
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
         server=report.server,
+        bitrate_bps=report.bitrate_bps,
         own_cpu_percent=report.own_cpu_percent,
         other_cpu_percent=report.other_cpu_percent,
     )

@@ -23,6 +23,11 @@ _ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+(?:\.\d+)?)(?: +(.*)
 _INTERIM = re.compile(
     r"^Interim result: +(\d+(?:\.\d+)?) +(\S+) over (\d+(?:\.\d+)?) seconds", re.M
 )
+# With -k, or as environment variables.
+_INTERIM_PAIRS = re.compile(
+    r"^NETPERF_INTERIM_RESULT\[\d+\]=(\d+(?:\.\d+)?)\nNETPERF_UNITS\[\d+\]=(\S+)\nNETPERF_INTERVAL\[\d+\]=(\d+(?:\.\d+)?)$",
+    re.M,
+)
 _UNIT = re.compile(r"10\^(\d)bits */ ?s|([KMG])Bytes +/ ?s")
 _PAIR = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$", re.M)
 _POWER = {"K": 1, "M": 2, "G": 3}
@@ -51,7 +56,8 @@ class BulkTest:
     """A test as a whole, of all its flows, where the tool names no connection.
 
     `rows` are bytes from one second to another; `unfit` says why nothing can be concluded from it. What the tool doesn't
-    say is None. `ping_min_ms` is the smallest round-trip time of a ping beside the flows.
+    say is None. `ping_min_ms` is the smallest round-trip time of a ping beside the flows. `is_part` says that only its
+    intervals are known, not its result.
     """
 
     tool: str
@@ -66,6 +72,7 @@ class BulkTest:
     other_cpu_percent: float | None = None
     ping_min_ms: float | None = None
     unfit: str | None = None
+    is_part: bool = False
 
 
 def parse_netperf(text: str, source: str) -> tuple[BulkTest, ...]:
@@ -77,6 +84,10 @@ def parse_netperf(text: str, source: str) -> tuple[BulkTest, ...]:
     if not text.endswith("\n"):
         raise cut_off(source, text.count("\n") + 1, "a whole line at the end")
     begins = [banner.start() for banner in _BANNER.finditer(text)]
+    if not begins and "THROUGHPUT=" not in text and (rows := (*_interim(text),)):
+        seconds = rows[-1][1]
+        rate_bps = 8 * sum(bytes_ for *_, bytes_ in rows) / seconds if seconds else 0.0
+        return (BulkTest("netperf", rate_bps, seconds, rows=rows, is_part=True),)
     if not begins and "THROUGHPUT=" not in text:
         raise foreign(text, source, _EXPECTED)
     bounds = [*(begins or [0]), len(text)]
@@ -117,7 +128,7 @@ def _unfit(protocol: str, kind: str) -> str | None:
 def _interim(text: str) -> Iterator[tuple[float, float, int]]:
     """Yield the bytes of the intervals (-D), from the test's beginning on."""
     begin_s = 0.0
-    for rate, unit_text, seconds in _INTERIM.findall(text):
+    for rate, unit_text, seconds in _INTERIM.findall(text) or _INTERIM_PAIRS.findall(text):
         unit = _UNIT.search(unit_text)
         if unit:
             end_s = begin_s + float(seconds)
@@ -161,6 +172,14 @@ def _omni(pairs: Mapping[str, str], text: str, source: str) -> BulkTest:
 def _whole(text: str | None) -> int | None:
     """Return a count; None where netperf prints -1, or nothing."""
     return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None
+
+
+def parse_flent_summary(text: str, source: str) -> tuple[BulkTest, ...]:
+    """Refuse what flent prints on the screen: ParseError, which says what to bring."""
+    raise ParseError(
+        source, "file", "flent's summary on the screen, which has neither a flow's length nor what was resent; bring its data "
+        "file (.flent.gz), or iperf3 -J of the client"
+    )  # fmt: skip
 
 
 def parse_flent(text: str, source: str) -> tuple[BulkTest, ...]:

@@ -195,8 +195,9 @@ def _without_servers(text: str) -> str:
 
 
 def complaints(text: str) -> list[str]:
-    """Return what iperf3 itself says is wrong, beside what it measured, each once."""
-    return [*dict.fromkeys(match[1].strip().rstrip(":") for match in _COMPLAINT.finditer(text))]
+    """Return what iperf3 itself says is wrong, beside what it measured, each once. That a server was stopped is none."""
+    texts = dict.fromkeys(match[1].strip().rstrip(":") for match in _COMPLAINT.finditer(text))
+    return [words for words in texts if not (is_server(text) and words.startswith("interrupt"))]
 
 
 def turned_round(text: str) -> str:

@@ -22,7 +22,6 @@ from measuretwice.measure.flows import read_flows
 from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.imported.clients import (
     Tests,
-    all_together,
     find_tests,
     keep_one_run,
     name_ends,
@@ -53,7 +52,7 @@ from measuretwice.measure.run import (
     from_samples,
     read_totals,
 )
-from measuretwice.measure.transfers import of_bulk, of_iperf2, of_iperf3
+from measuretwice.measure.transfers import all_together, of_bulk, of_iperf2, of_iperf3
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,
@@ -382,7 +381,7 @@ def _add_transfers(
     pieces: Pieces, tests: Tests, connections: list[Iperf2Connection], bulk: list[BulkTest], imported: ImportedFiles
 ) -> None:  # fmt: skip
     """Add what each test and each ping says of itself, under the names of the files that were brought."""
-    named = [(client.node, client.piece, client.run) for client in tests.clients]
+    named = [(client.node, client.piece, client.run) for client in tests.clients or tests.broken]
     named = named or [(piece.node or "the server", piece, run) for piece, run in tests.servers]
     transfers = [
         of_iperf3(node, piece.path.name, run, exact='"start"' in piece.text)

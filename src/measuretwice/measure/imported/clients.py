@@ -3,9 +3,10 @@ logs of ss, each to the client whose connections it has."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -27,10 +28,11 @@ from measuretwice.parse.wrapping import is_json, turned_round
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
 ZONE_S = 900.0
 SAME_BEGIN_S = 120.0
-# Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
+# Two clients' clocks may differ by so much.
 SAME_TIME_S = 1.0
 # iperf3's control connection carries less: some hundred bytes at its begin, and a JSON of results at its end.
 CONTROL_BYTES = 20_000
+MOST_RATES = 6
 _TWO_PORTS = re.compile(r"\S+:(\d+)\s+\S+:(\d+)\b")
 
 
@@ -72,10 +74,11 @@ class Client:
 
 @dataclass
 class Tests:
-    """`clients` are those that are checked; `unfit` says of others why they can't be, `runs` which runs
+    """`clients` are those that are checked, `broken` those that broke off after some rows; `unfit` says of others why they can't be, `runs` which runs
     are in the files where these are several, `sequences` which of iperf 2's files have several."""
 
     clients: list[Client] = field(default_factory=list)
+    broken: list[Client] = field(default_factory=list)
     servers: list[tuple[Piece, Iperf3Run]] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
     runs: list[list[Client]] = field(default_factory=list)
@@ -95,6 +98,8 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
         if problem := problem_of(run):
             tests.unfit.append(f"{piece.path.name}: {problem}")
             found.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
+            if run.error and run.intervals and not why_unfit(run.protocol, run.bidirectional):
+                tests.broken.append(_client(found, piece, run, sender))
             continue
         client = _client(found, piece, run, sender)
         run = client.run
@@ -151,11 +156,19 @@ def _is_called(client: Client, pattern: str | None) -> bool:
 def problem_of(run: Iperf3Run) -> str | None:
     """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
     if run.error:
-        return f"iperf3 says: {run.error.rstrip(': ')}"
+        end_s = max((row.end_s for row in run.intervals), default=0.0)
+        early = 0 < end_s < (run.duration_s or math.inf)
+        asked = f" of {run.duration_s:g} s" if run.duration_s else ""
+        rows = f"; its rows end after {end_s:.4g} s{asked}" if early else ""
+        return f"iperf3 says: {run.error.rstrip(': ')}{rows}"
     if problem := why_unfit(run.protocol, run.bidirectional):
         return problem
     if run.sent_bytes == 0:
-        return "0 bit/s: nothing was sent"
+        before = run.omitted_bytes or 0
+        left_out = f", after {before / 1e6:.4g} MB in the {run.omit_s or 0:g} s that -O leaves out"
+        return f"0 bit/s: nothing was sent in the {run.sent_seconds or 0:.4g} s that count" + (
+            left_out if before else ""
+        )
     if not run.received_bytes and not (run.server and run.sent_bytes):
         return "nothing is said to have been received"
     if run.received_rate_bps is None:
@@ -212,11 +225,30 @@ def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
             found.left_out.append(f"{piece.path}: {problem}")
         else:
             served.append((piece, run))
-    return served
+    return served if tests.clients else _last_served(found, tests, served)
+
+
+def _last_served(
+    pieces: Pieces, tests: Tests, served: list[tuple[Piece, Iperf3Run]]
+) -> list[tuple[Piece, Iperf3Run]]:
+    """A server has one test after the other: of those in its file the last, where no client's file says which."""
+    by_file: dict[Path, list[tuple[Piece, Iperf3Run]]] = defaultdict(list)
+    for piece, run in served:
+        by_file[piece.file or piece.path].append((piece, run))
+    for path, several in by_file.items():
+        if len(several) > 1:
+            rates = [(run.received_rate_bps or run.sent_rate_bps or 0) / 1e6 for _, run in several]
+            shown = ", ".join(f"{rate:.4g}" for rate in rates[-MOST_RATES:])
+            tests.sequences.append(
+                f"{len(several)} tests, one after another, in {path.name} ({shown} Mbit/s), of which the last is looked at"
+            )
+            pieces.notes.append(
+                f"{path}: of the {len(several)} tests in it only the last is looked at"
+            )
+    return [several[-1] for several in by_file.values()]
 
 
 def _both_ports(run: Iperf3Run) -> set[frozenset[int]]:
-    """Return the two ports of each connection, whichever end says so."""
     return {frozenset((ends.local_port, ends.remote_port)) for ends in run.connections}
 
 
@@ -256,35 +288,6 @@ def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
     for client in others:
         found.left_out.append(f"{client.piece.path}: of another run than {kept[0].piece.path}")
     tests.clients = [client for client in tests.clients if client not in others]
-
-
-def all_together(runs: Sequence[Iperf3Run]) -> Iperf3Run:
-    """Return several tests as one: bytes, rates and retransmissions are summed, of all connections."""
-    if len(runs) == 1:
-        return runs[0]
-    return replace(
-        runs[0],
-        connections=tuple(connection for run in runs for connection in run.connections),
-        intervals=(),
-        streams=tuple(stream for run in runs for stream in run.streams),
-        sent_bytes=_count([run.sent_bytes for run in runs]),
-        sent_rate_bps=_sum([run.sent_rate_bps for run in runs]),
-        sent_seconds=max((run.sent_seconds or 0.0 for run in runs), default=None),
-        retransmits=_count([run.retransmits for run in runs]),
-        received_bytes=_count([run.received_bytes for run in runs]),
-        received_rate_bps=_sum([run.received_rate_bps for run in runs]),
-    )
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    """The sum; None where one of them isn't known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _count(values: Sequence[int | None]) -> int | None:
-    total = _sum(values)
-    return None if total is None else int(total)
 
 
 def name_ends(found: Pieces, tests: Tests) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from measuretwice.measure.imported.clients import Tests, instead_of
 from measuretwice.measure.imported.files import Piece, Pieces
@@ -48,7 +49,9 @@ def iperf2_connections(pieces: Pieces, tests: Tests) -> tuple[list[Iperf2Connect
 def _last_of_several(pieces: Pieces, tests: Tests, piece: Piece) -> list[Iperf2Connection]:
     """Return a file's connections, of its senders' only those of the last test where it has several."""
     content = piece.content if isinstance(piece.content, tuple) else ()
-    connections = [ends for ends in content if isinstance(ends, Iperf2Connection)]
+    connections = _one_way(
+        pieces, tests, piece, [ends for ends in content if isinstance(ends, Iperf2Connection)]
+    )
     senders = [ends for ends in connections if not ends.server]
     alone = len(pieces.of("iperf2", "iperf3")) == 1
     groups: list[list[Iperf2Connection]] = [[]]
@@ -69,9 +72,43 @@ def _last_of_several(pieces: Pieces, tests: Tests, piece: Piece) -> list[Iperf2C
     return groups[-1] + [ends for ends in connections if ends.server and senders]
 
 
+def _one_way(
+    pieces: Pieces, tests: Tests, piece: Piece, connections: list[Iperf2Connection]
+) -> list[Iperf2Connection]:
+    """Return a file's connections without those back to its own client (-r, -d): there the same host sends and serves."""
+    senders = [ends for ends in connections if not ends.server]
+    hosts = {
+        (ends.from_address, ends.to_address)
+        for ends in senders
+        if ends.from_address != ends.to_address
+    }
+    back = [
+        ends
+        for ends in connections
+        if ends.server and (ends.to_address, ends.from_address) in hosts
+    ]
+    if not back:
+        return connections
+    last = max((ends.span[1] for ends in senders if ends.span), default=math.inf)
+    if any(ends.span and ends.span[0] < last for ends in back):
+        why = "a test in both directions at once (-d): each is in the other's way"
+        tests.unfit.append(f"{piece.path.name}: {why}")
+        pieces.left_out.append(f"{piece.path}: {why}{instead_of('both directions')}")
+        return []
+    rate = sum(
+        8 * ends.total.bytes / max(ends.total.end_s - ends.total.start_s, 1e-3) for ends in back
+    )
+    pieces.notes.append(
+        f"{piece.path}: a test of two directions, one after the other (-r): the client's way is looked at, the way back "
+        f"({rate / 1e6:.4g} Mbit/s) isn't"
+    )
+    return [ends for ends in connections if ends not in back]
+
+
 def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
     """Return the tests of netperf and flent, of several in a file the last."""
-    fit = []
+    fit: list[BulkTest] = []
+    parts: list[BulkTest] = []
     for piece in pieces.of("netperf", "flent"):
         content = piece.content if isinstance(piece.content, tuple) else ()
         bulk = [test for test in content if isinstance(test, BulkTest)]
@@ -81,10 +118,14 @@ def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
             pieces.notes.append(
                 f"{piece.path}: of the {len(good)} tests in it only the last is looked at"
             )
-        if good:
+        if good and not all(test.is_part for test in good):
             fit.append(good[-1])
+        elif good:
+            parts.append(good[-1])
         elif bulk:
             problem = bulk[-1].unfit or "0 bit/s: nothing was sent"
             tests.unfit.append(f"{piece.path.name}: {problem}")
             pieces.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
-    return fit
+    if len(fit) == len(parts) == 1 and not fit[0].rows:
+        return [replace(fit[0], rows=parts[0].rows)]
+    return fit or parts
