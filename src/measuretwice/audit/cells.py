@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -20,7 +20,7 @@ RATE = re.compile(
 )
 # Events of a time are no ratio and no count: `losses_per_s`, `pkt/s`, `1/min`.
 FREQUENCY = re.compile(
-    r"(?:/|(?<![A-Za-z])per[ _]?) ?(?:s|secs?|seconds?|minutes?|hours?)(?![A-Za-z0-9])|(?<![A-Za-z])(?:pps|hz)(?![A-Za-z])",
+    r"(?:/|(?<![A-Za-z])per[ _]?) ?(?:s|secs?|seconds?|minutes?|hours?)(?![A-Za-z0-9])|(?<![A-Za-z])(?:[kmg]?pps|[kmg]?hz|[rqt]ps|iops)(?![A-Za-z])",
     re.IGNORECASE,
 )
 TIME = re.compile(
@@ -112,6 +112,13 @@ BRACKETS = re.compile(r"(?<=\d)\s*[(\[]\s*([^\d()\[\]]{1,12})[)\]]$")
 # How far a number may be from the truth that is called about so much.
 ROUGHLY = 0.1
 SUFFIX = {"k": 1e3, "m": 1e6, "g": 1e9}
+# What only a decimal comma makes, and what only a point does; 1,204 may be of either.
+DECIMAL_COMMA = re.compile(
+    r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d|\d+,(?!\d{3}(?!\d))\d|(?:0|\d{4,}),\d|\d{1,3}(?:\.\d{3}){2,}(?!\d))"
+)
+DECIMAL_POINT = re.compile(
+    r"[+-]?(?:\d{1,3}(?:,\d{3})+\.\d|\d*\.\d+(?:[eE][+-]?\d+)?(?![\d.,])|\d{1,3}(?:,\d{3}){2,}(?!\d))"
+)
 UNITLESS = ("packets", "pkts", "pkt", "p", "x", "flows", "each")
 # A longer number was not measured.
 MOST_DIGITS = 60
@@ -196,6 +203,13 @@ def read_cell(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | Non
     return (None, None) if number.value in SENTINELS else (number, unit)
 
 
+def has_decimal_comma(cells: Iterable[str]) -> bool:
+    """Return whether 95,75 stands for 95.75: where some cells are written so and none with a point."""
+    kinds = [(bool(DECIMAL_COMMA.match(cell)), bool(DECIMAL_POINT.match(cell))) for cell in cells]
+    commas, points = (sum(kind[n] for kind in kinds) for n in (0, 1))
+    return commas > 0 and points * 10 < commas
+
+
 def number_in(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | None]:
     """Read a cell as read_cell does; nothing where it isn't a number."""
     try:
@@ -255,16 +269,16 @@ ENGLISH = {
         "rate": "taxa tasa taux",
         "loss rate": "verlustrate paketverlustrate",
         "total throughput": "gesamtdurchsatz",
-        "throughput": "vazao debit durchsatz datenrate datendurchsatz ubertragungsrate rendimiento caudal przepustowosc portata doorvoer genomstromning"
+        "throughput": "\ucc98\ub9ac\ub7c9 vazao debit durchsatz datenrate datendurchsatz ubertragungsrate rendimiento caudal przepustowosc portata doorvoer genomstromning"
         " \u541e\u5410\u91cf \u541e\u5410\u7387 \u30b9\u30eb\u30fc\u30d7\u30c3\u30c8 \u0441\u043a\u043e\u0440\u043e\u0441\u0442\u044c",
         "goodput": "nutzdatenrate",
         "bandwidth": "banda bandbreite ancho largura passante bandbredd bandbreedte \u5e26\u5bbd",
         "latency": "gecikme latencia latenz latence latenza opoznienie latentie atraso \u5ef6\u8fdf \u65f6\u5ef6 \u0437\u0430\u0434\u0435\u0440\u0436\u043a\u0430",
-        "delay": "verzogerung retard retardo ritardo",
+        "delay": "verzogerung retard retardo ritardo \u9045\u5ef6 \uc9c0\uc5f0",
         "round trip": "umlaufzeit paketumlaufzeit \u5f80\u8fd4\u65f6\u5ef6 \u5f80\u8fd4",
-        "loss": "kayip perda perte verlust paketverlust perdida perdita strata verlies \u4e22\u5305 \u4e22\u5931 \u043f\u043e\u0442\u0435\u0440\u044f",
+        "loss": "\uc190\uc2e4 \u640d\u5931 kayip perda perte verlust paketverlust perdida perdita strata verlies \u4e22\u5305 \u4e22\u5931 \u043f\u043e\u0442\u0435\u0440\u044f",
         "losses": "perdas pertes verluste paketverluste perdidas perdite straty verliezen \u043f\u043e\u0442\u0435\u0440\u0438",
-        "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20 \u043f\u043e\u0432\u0442\u043e\u0440\u044b \u043f\u043e\u0432\u0442\u043e\u0440\u043d\u044b\u0435 \u518d\u9001",
+        "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20 \u043f\u043e\u0432\u0442\u043e\u0440\u044b \u043f\u043e\u0432\u0442\u043e\u0440\u043d\u044b\u0435 \u518d\u9001 \uc7ac\uc804\uc1a1",
         "packets": "pacotes paquets pakete paquetes pacchetti pakiety pakketten",
         "number": "nombre numero anzahl liczba aantal antal qtd quantidade cantidad",
         "flows": "fluxos flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
@@ -273,7 +287,7 @@ ENGLISH = {
         "capacity": "capacidade capacidad capacite kapazitat capacita",
         "index": "indice indeks",
         "fairness": "justica equidade equidad equite gerechtigkeit equita sprawiedliwosci \u516c\u5e73 \u516c\u5e73\u6027",
-        "algorithm": "verfahren algoritmo algorithmus algorithme algorytm \u7b97\u6cd5 \u0430\u043b\u0433\u043e\u0440\u0438\u0442\u043c",
+        "algorithm": "verfahren algoritma \u30a2\u30eb\u30b4\u30ea\u30ba\u30e0 \uc54c\uace0\ub9ac\uc998 algoritmo algorithmus algorithme algorytm \u7b97\u6cd5 \u0430\u043b\u0433\u043e\u0440\u0438\u0442\u043c",
         "duration": "duracao duracion duree dauer durata czas \u65f6\u957f \u0434\u043b\u0438\u0442\u0435\u043b\u044c\u043d\u043e\u0441\u0442\u044c",
         "time": "tempo zeit tiempo temps tijd tid \u65f6\u95f4 \u0432\u0440\u0435\u043c\u044f",
         "transferred": "transferencia transferido transferidos ubertragen ubertragene transfere trasferiti transferidas",
@@ -294,6 +308,11 @@ ENGLISH = {
     }.items()
     for word in words.split()
 }  # fmt: skip
+# What programs wrote before UTF-8, the commonest first; and how much of a file tells which.
+OLDER_ENCODINGS = (
+    "cp1252 cp1250 cp1251 gb18030 shift_jis euc_jp euc_kr big5 cp1253 cp866 koi8_r".split()
+)
+MOST_SAMPLED = 4000
 CJK = {word: english for word, english in ENGLISH.items() if ord(word[0]) > 0x2E80}
 # A value in a heading is a condition, as in `Mean FCT (10 ms RTT)`.
 VALUE = r"(?<![A-Za-z\d])\d[\d.]* ?(?:%|(?:ms|us|s|sec|[kmg]bit(?:/s)?|[kmg]bps|[kmg]?b|pkts?|packets)\b)"
@@ -304,10 +323,17 @@ BARE_CONDITION = re.compile(VALUE, re.IGNORECASE)
 def words_of(heading: str) -> tuple[str, Unit | None, bool]:
     """A heading's words in small letters and English, with blanks between; its unit; and whether there is a value
     among its words: `mean rtt`, ms, false."""
-    without = CONDITION.sub(" ", heading)
+    without = CONDITION.sub(
+        " ", re.sub(r"(?i)\b(p?\d\d)\.(\d)(?=th\b|\b)", _joined_digits, heading)
+    )
     bare = BARE_CONDITION.sub(" ", without)
     unit, rest = find_unit(bare)
     return plain_words(rest), unit, bare != without
+
+
+def _joined_digits(match: re.Match[str]) -> str:
+    """Return p99.9 as p999, by which words are parted; other numbers as they are."""
+    return f"{match[1]}{match[2]}" if match[0][0] in "pP" else match[0]
 
 
 def plain_words(text: str) -> str:
@@ -317,8 +343,28 @@ def plain_words(text: str) -> str:
         text = text.replace(word, f" {english} ")
     bare = "".join(
         c
-        for c in unicodedata.normalize("NFKD", text.casefold().replace("\u0142", "l"))
+        for c in unicodedata.normalize("NFKD", text.casefold().translate({0x142: "l", 0x131: "i"}))
         if not unicodedata.combining(c)
     )
     words = re.sub(r"[\W_]+", " ", bare.replace("'s", "s").replace("\u2019s", "s")).split()
     return " ".join(ENGLISH.get(word, word) for word in words)
+
+
+def in_older_encoding(content: bytes) -> str:
+    """Read bytes in the encoding of an older spreadsheet in which the most headings have words that are known."""
+    best, most = content.decode("latin-1"), 0
+    known_words = {word for english in ENGLISH.values() for word in english.split()}
+    for encoding in OLDER_ENCODINGS:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        words = set(re.findall(r"[^\W\d_]+", text[:MOST_SAMPLED]))
+        hits = sum(
+            not known_words.isdisjoint(plain_words(word).split())
+            for word in words
+            if not word.isascii()
+        )
+        if hits > most:
+            best, most = text, hits
+    return best

@@ -19,6 +19,8 @@ STATISTIC = re.compile(
     r"\b(?:min|max|median|p(?:[2579]5|[1-9]0|9[0-9]{1,3})|\d\dth|low|high|lower|upper"
     r"|std|ci|confidence|error|range|iqr|percentile|span|spread)\b"
 )
+# A bound of an interval is no spread.
+BOUND = re.compile(r"\b(?:low|high|lower|upper)\b")
 SPREADS = "std ci confidence error range iqr percentile span spread".split()
 ROUTER = r"(?:router|queue|qdisc|switch|bottleneck)"
 MEASURED_RATE = (
@@ -27,7 +29,9 @@ MEASURED_RATE = (
 )
 SUM = r"(?:total|sum|aggregated?|overall|combined)"
 # No amount that was carried, though it has a size.
-NO_AMOUNT = rf"{LOSS}|buffer|queue|window|cwnd?|packets?|pkts?|seg\w*|block|mtu|mss|socket|flight|rate|speed|per|time"
+NO_AMOUNT = rf"{LOSS}|buffer|queue|window|cwnd?|packets?|pkts?|seg\w*|block|mtu|mss|frame|message|payload|socket|flight|rate|speed|per|time"
+# What is of a machine, though a sender's or a receiver's.
+OF_MACHINE = re.compile(r"\b(?:cpu|memory|mem|ram|power|energy)\b")
 # Nor a flow's rate, though its unit is one.
 NO_RATE = re.compile(
     r"\b(?:retention|efficiency|ratio|overhead|speed ?up|gain|improvement|diff\w*|delta|change|jitter|pacing|error|std|reserved|background|cross|models?|predicted|theor\w+|expected|mathis)\b"
@@ -67,7 +71,7 @@ NAMES: dict[str, Name] = {
         Name("model_by_losses", "rate", "the model's rate with C = 1, by losses", rf"^x1$|model.*{LOSS}"),
         Name("halving_ratio", "ratio", "halvings over segments sent", rf"{HALF}.*\b{SHARE_OF}"),
         Name("halvings", "count", "how often the window was halved", HALF),
-        Name("loss_ratio", "ratio", "losses over segments sent", rf"{LOSS}.*\b{SHARE_OF}|^p$|^(?:packet )?loss$"),
+        Name("loss_ratio", "ratio", "losses over segments sent", rf"{LOSS}.*\b{SHARE_OF}|\brate (?:de |of |di )?(?:packets? )?{LOSS}|^p$|^(?:packet )?loss$"),
         Name("losses", "count", "segments lost or sent again", rf"\b{LOSS}\b"),
         Name("index", "ratio", "Jain's index", r"\b(?:jains?|jfi|fairness)\b|^index$"),
         Name("squares", "rate squared", "the sum of the squares of all flows' rates",
@@ -220,12 +224,12 @@ def name_of(heading: str, cells: Unit | None = None) -> tuple[str, Unit | None]:
     """
     words, own, has_value = words_of(heading)
     unit = own or cells
-    statistic = STATISTIC.search(words)
+    statistic = BOUND.search(words) or STATISTIC.search(words)
     if statistic:
         words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))
     words = " ".join(words.split())
     quantity = unit.quantity if unit else ""
-    if len(words.split()) > MOST_WORDS:
+    if len(words.split()) > MOST_WORDS or OF_MACHINE.search(words):
         return "", own
     if not words and not statistic and own and own.name.lower().startswith("sec"):
         return "duration", own
@@ -295,9 +299,10 @@ def known_columns(
             del by_name[key]
     by_name = {name: columns for name, columns in by_name.items() if columns}
     if not any(quantity_of(name) != "text" for name in by_name):
+        numbers = [heading for place, heading in enumerate(headings) if heading and values(place)]
         raise UserError(
             f"{source}: no column is known; found {_listed(headings)}: say which is what with "
-            "--columns, such as --columns goodput=COLUMN:Mbit/s"
+            f"--columns, such as --columns 'goodput={numbers[-1] if numbers else 'COLUMN'}:Mbit/s'"
         )
     return _views(by_name)
 
@@ -483,16 +488,11 @@ def places_of(column: str, headings: Sequence[str]) -> list[int]:
         return [int(column[1:]) - 1] if 0 < int(column[1:]) <= len(headings) else []
     plain = " ".join(column.casefold().split())
     folded = [" ".join(heading.casefold().split()) for heading in headings]
-    for means in (
-        [place for place, heading in enumerate(headings) if heading == column],
-        [place for place, heading in enumerate(folded) if heading == plain],
-        [place for place, heading in enumerate(folded) if plain and heading.startswith(plain)],
-    ):
-        if means:
-            return means
-    return []
+    same = [place for place, heading in enumerate(headings) if heading == column]
+    alike = [place for place, heading in enumerate(folded) if heading == plain]
+    return same or alike or [n for n, h in enumerate(folded) if plain and h.startswith(plain)]
 
 
 def _listed(headings: Sequence[str], most: int = 12) -> str:
     some = ", ".join(repr(heading[:40]) for heading in headings[:most])
-    return f"{some} and {len(headings) - most} more" if len(headings) > most else some
+    return some + (f" and {len(headings) - most} more" if len(headings) > most else "")

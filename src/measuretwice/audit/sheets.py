@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from measuretwice.audit.cells import (
-    ENGLISH,
     NOTHING,
     Number,
     Unit,
     find_unit,
+    has_decimal_comma,
+    in_older_encoding,
     number_in,
-    plain_words,
 )
-from measuretwice.audit.columns import name_of, quantity_of
+from measuretwice.audit.columns import name_of
 from measuretwice.base.errors import UserError
 
 # What a file that is no table begins with, and what to do about it.
@@ -35,24 +36,13 @@ NO_TABLE = (
     (b"-----------------------------------------------------------\n", "what iperf printed and no table; ./lab check reads it"),
 )  # fmt: skip
 DELIMITERS = ",;\t|"
-# What only a decimal comma makes, and what only a point does; 1,204 may be of either.
-DECIMAL_COMMA = re.compile(
-    r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d|\d+,(?!\d{3}(?!\d))\d|(?:0|\d{4,}),\d|\d{1,3}(?:\.\d{3}){2,}(?!\d))"
-)
-DECIMAL_POINT = re.compile(
-    r"[+-]?(?:\d{1,3}(?:,\d{3})+\.\d|\d*\.\d+(?:[eE][+-]?\d+)?(?![\d.,])|\d{1,3}(?:,\d{3}){2,}(?!\d))"
-)
 NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
 # By so many lines a column's unit is told.
 ENOUGH_LINES = 500
-# What programs wrote before UTF-8, the commonest first; and how much of a file tells which.
-OLDER_ENCODINGS = (
-    "cp1252 cp1250 cp1251 gb18030 shift_jis euc_jp euc_kr big5 cp1253 cp866 koi8_r".split()
-)
-MOST_SAMPLED = 4000
 # Of so many lines and more, this share has as many cells as each other; else it is prose.
 FEW_LINES, ALIKE = 6, 0.4
+SECOND_LINE = re.compile(r"(?i)\W*(?:mean|std|min|max|median|avg)\W*")
 # Frames of tables that are drawn, as the plain marks that stand for them.
 FRAMES = str.maketrans(
     "\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u254b\u256a\u251c\u2524", "|||---+++||"
@@ -113,6 +103,10 @@ class Table:
 
 def read_tables(content: bytes, source: str) -> list[Table]:
     """Read a file's tables; UserError says why there is none."""
+    if records := _records(content):
+        headings = tuple(dict.fromkeys(key for _, record in records for key in record))
+        rows = tuple(Line(n, tuple(r.get(key, "") for key in headings)) for n, r in records)
+        return [Table(source, headings, rows, decimal_comma=False)]
     text = _text(content, source).translate(FRAMES)
     if _is_latex(text):
         text = _without_latex(text)
@@ -120,7 +114,9 @@ def read_tables(content: bytes, source: str) -> list[Table]:
     if not blocks:
         lines = _lines(text, source)
         if _is_prose(lines):
-            raise UserError(f"{source}: is text and no table: its lines have from one cell to many")
+            raise UserError(
+                f"{source}: is text and no table: its lines have from one cell to many; save it as CSV, with one line of headings"
+            )
         blocks = list(_blocks(lines))
     if not any(lines for _, lines in blocks):
         raise UserError(
@@ -128,7 +124,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
         )
     tables = []
     for title, lines in blocks:
-        (head, *rest) = lines
+        (head, *rest) = lines[1:] if len(lines) > 1 and not any(lines[0].cells) else lines
         named = [cell for cell in head.cells if cell]
         if sum(bool(NUMBER.fullmatch(cell)) for cell in named) * 2 > len(named):
             if len(blocks) > 1:
@@ -139,7 +135,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
             )
         if len(head.cells) > MOST_COLUMNS:
             raise UserError(f"{source}: {len(head.cells)} columns are no table of results")
-        headings, rest = _whole_headings(head.cells, rest)
+        headings, rest = _of_title(title, *_whole_headings(head.cells, rest))
         rest = [line for line in rest if line.cells != head.cells]
         if len(rest) > 1 and all(
             len(line.cells) == len(headings) + 1 and line.cells[-1] for line in rest
@@ -147,10 +143,35 @@ def read_tables(content: bytes, source: str) -> list[Table]:
             # As pandas and R print it: rows have names, and these no heading.
             headings = ("", *headings)
         if rest:
-            tables.append(Table(source, headings, tuple(rest), _has_decimal_comma(rest), title))
+            tables.append(
+                Table(
+                    source,
+                    headings,
+                    tuple(rest),
+                    has_decimal_comma(cell for line in rest for cell in line.cells),
+                    title,
+                )
+            )
     if not tables:
         raise UserError(f"{source}: has no table, or headings and no rows")
-    return [_upright(table) for table in _joined(tables)]
+    return list(_joined(tables))
+
+
+def _records(content: bytes) -> list[tuple[int, dict[str, str]]]:
+    """Return the records of a JSON list, or of lines of JSON, with the number or the line of each; none of other JSON."""
+    try:
+        text = content.decode("utf-8-sig") if content.lstrip()[:1] in (b"[", b"{") else ""
+        numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if text.lstrip().startswith("["):
+            records = list(enumerate(json.loads(text, parse_int=str, parse_float=str), 1))
+        else:
+            records = [(n, json.loads(x, parse_int=str, parse_float=str)) for n, x in numbered]
+    except (ValueError, RecursionError):
+        return []
+    named = [(n, record) for n, record in records if isinstance(record, dict)]
+    if len(named) < len(records) or not any(name_of(key)[0] for _, r in named for key in r):
+        return []
+    return [(n, {k: v for k, v in r.items() if isinstance(v, str)}) for n, r in named]
 
 
 def _text(content: bytes, source: str) -> str:
@@ -169,30 +190,10 @@ def _text(content: bytes, source: str) -> str:
     except UnicodeDecodeError:
         if encoding != "utf-8-sig":
             raise UserError(f"{source}: is no text; save the table as CSV") from None
-        text = _decoded(content)
+        text = in_older_encoding(content)
     if "\0" in text:
         raise UserError(f"{source}: is no text; save the table as CSV")
     return f"{IPERF2_HEADINGS}\n{text}" if IPERF2.fullmatch(text.split("\n", 1)[0]) else text
-
-
-def _decoded(content: bytes) -> str:
-    """Read bytes in the encoding of an older spreadsheet in which the most headings have words that are known."""
-    best, most = content.decode("latin-1"), 0
-    known_words = {word for english in ENGLISH.values() for word in english.split()}
-    for encoding in OLDER_ENCODINGS:
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        words = set(re.findall(r"[^\W\d_]+", text[:MOST_SAMPLED]))
-        hits = sum(
-            not known_words.isdisjoint(plain_words(word).split())
-            for word in words
-            if not word.isascii()
-        )
-        if hits > most:
-            best, most = text, hits
-    return best
 
 
 # Markdown, LaTeX
@@ -234,11 +235,20 @@ def _is_latex(text: str) -> bool:
     return len(re.findall(r"&.*\\\\", text)) > 1
 
 
+def _repeated_cell(match: re.Match[str]) -> str:
+    return " & ".join([match[2]] * int(match[1]))
+
+
 def _without_latex(text: str) -> str:
     """Rows between bars, an empty line for each other line, so that numbers of lines stay."""
     rows = []
     for line in text.splitlines():
-        row = re.sub(r"\\(?:textbf|textit|emph|mathrm)\{([^}]*)\}", r"\1", line)
+        line = re.sub(r"\\multicolumn\{(\d)\}\{[^{}]*\}\{([^{}]*)\}", _repeated_cell, line)
+        row = re.sub(
+            r"\\(?:textbf|textit|emph|math[a-z]+|underline|num|multirow\{\d\}\{[^{}]*\})\{([^{}]*)\}",
+            r"\1",
+            line.replace("\\,", ""),
+        )
         row = re.sub(
             r"\\\\.*|\\[a-z]*(?:rule|line)\b(?:\([^)]*\))?(?:\{[^}]*\})?", "", row
         ).replace("$", "")
@@ -347,6 +357,8 @@ def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
 def _is_head(line: Line, head: Line) -> bool:
     """Return whether a line below others has headings: names and no number, and some that are known."""
     cells = [cell for cell in line.cells if cell]
+    if not any(head.cell(place) for place, cell in enumerate(line.cells) if cell):
+        return False  # names of a table's rows, below its columns' names
     if len(cells) < 2 or any(
         re.match(r"[+-]?\d", cell) or cell.lower() in NOTHING for cell in cells
     ):
@@ -360,42 +372,49 @@ def _is_head(line: Line, head: Line) -> bool:
 
 
 def _whole_headings(head: tuple[str, ...], rest: list[Line]) -> tuple[tuple[str, ...], list[Line]]:
-    """Headings with a second line of them, of units or statistics, where there is one."""
-    if rest and len(rest) > 1 and len(rest[0].cells) == len(head):
+    """Headings with the lines of them below: of units or statistics, of what one heading for several columns is parted by,
+    or of names where there were none."""
+    while len(rest) > 1 and len(rest[0].cells) == len(head):
         below = rest[0].cells
-        filled = [cell for cell in below if cell]
-        telling = sum(
-            bool(re.fullmatch(r"(?i)\W*(?:mean|std|min|max|median|avg)\W*", c) or _is_unit(c))
-            for c in filled
+        filled = [(above, cell) for above, cell in zip(head, below, strict=True) if cell]
+        if not filled or any(NUMBER.fullmatch(cell) for _, cell in filled):
+            break
+        telling = sum(bool(SECOND_LINE.fullmatch(cell) or _is_unit(cell)) for _, cell in filled)
+        parted = not below[0] and len(set(filled)) == len(filled) > len(
+            {above for above, _ in filled}
         )
-        if (
-            filled
-            and telling * 2 > len(filled)
-            and not any(NUMBER.fullmatch(cell) for cell in filled)
-        ):
-            pairs = zip(head, below, strict=True)
-            return tuple(
-                f"{above} ({cell})" if _is_unit(cell) else f"{above} {cell}".strip()
-                for above, cell in pairs
-            ), rest[1:]
+        if telling * 2 <= len(filled) and not parted and any(above for above, _ in filled):
+            break
+        head = tuple(
+            f"{above} ({cell})" if _is_unit(cell) else f"{above} {cell}".strip()
+            for above, cell in zip(head, below, strict=True)
+        )
+        rest = rest[1:]
     return head, rest
+
+
+def _of_title(
+    title: str, headings: tuple[str, ...], rest: list[Line]
+) -> tuple[tuple[str, ...], list[Line]]:
+    """Headings that aren't known, with the rate that the title above the table says, where no other heading has one."""
+    name, unit = name_of(title)
+    if (
+        name != "goodput"
+        or unit is None
+        or any(name_of(heading)[0] == name for heading in headings)
+    ):
+        return headings, rest
+    whole = [
+        heading and not name_of(heading)[0] and all(NUMBER.fullmatch(line.cell(n)) for line in rest)
+        for n, heading in enumerate(headings)
+    ]
+    named = (f"{h}, {title}" if is_rate else h for h, is_rate in zip(headings, whole, strict=True))
+    return tuple(named), rest
 
 
 def _is_unit(text: str) -> bool:
     unit, around = find_unit(text)
     return unit is not None and not re.search(r"\w", around)
-
-
-def _has_decimal_comma(lines: Sequence[Line]) -> bool:
-    """Return whether 95,75 stands for 95.75: where some cells are written so and none with a point."""
-    cells = [cell for line in lines for cell in line.cells]
-    commas, points = (
-        sum(bool(mark.match(cell)) for cell in cells) for mark in (DECIMAL_COMMA, DECIMAL_POINT)
-    )
-    return commas > 0 and points * 10 < commas
-
-
-# Tables joined, turned and made wide
 
 
 def _joined(tables: Sequence[Table]) -> Iterator[Table]:
@@ -414,85 +433,3 @@ def _joined(tables: Sequence[Table]) -> Iterator[Table]:
         ]
         comma = any(table.decimal_comma for table in alike)
         yield Table(alike[0].source, (*headings, "section"), tuple(lines), comma)
-
-
-def _upright(table: Table) -> Table:
-    """A table with a column for each thing that was measured, also where they stand in lines."""
-    numeric = [_measured(heading) for heading in table.headings]
-    width = len(table.headings)
-    if (
-        width < 2
-        or sum(map(bool, numeric)) > 1
-        or any(len(line.cells) != width for line in table.lines)
-    ):
-        return table
-    full = [len(list(table.numbers(n))) > 0.9 * len(table.lines) for n in range(width)]
-    for index in range(width - 1):
-        cells = [line.cells[index] for line in table.lines]
-        names = [name for cell in cells if (name := _measured(cell))]
-        if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
-            continue
-        if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
-            return _turned(table)
-        held = [n for n in range(width) if n != index and full[n]]
-        if held and len(set(cells)) < len(cells):
-            named = (n for n in held if re.search(r"(?i)val|result|mean", table.headings[n]))
-            value = next(named, held[-1])
-            keys = [n for n in range(width) if n not in (index, value) and not numeric[n]]
-            return _wide(table, index, value, keys)
-    return table
-
-
-def _measured(heading: str) -> str:
-    """Return what a heading is called here, where it is something measured; else nothing."""
-    name, _ = name_of(heading)
-    return name if name and quantity_of(name) != "text" else ""
-
-
-# Columns of a table that lies on its side which hold no run.
-NO_RUN = re.compile(
-    r"(?i)^(?:delta|diff\w*|change|gain|improvement|speed ?up|ratio|notes?|remarks?|comments?|status|target|pass\w*|\u0394|vs\b).*"
-)
-
-
-def _units_place(table: Table) -> int:
-    """The column that has each line's unit; one behind the last where there is none."""
-    names = [heading.lower() in ("unit", "units") for heading in table.headings]
-    return names.index(True) if any(names) else len(names)
-
-
-def _with_its_unit(line: Line, place: int, units: int) -> str:
-    return f"{line.cells[place]} ({line.cell(units)})" if line.cell(units) else line.cells[place]
-
-
-def _turned(table: Table) -> Table:
-    """Return a table with a line for each column but the first, which has the column's heading for a name."""
-    units = _units_place(table)
-    lines = tuple(
-        Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
-        for place, heading in enumerate(table.headings)
-        if place and place != units and not NO_RUN.match(heading)
-    )
-    headings = ("name", *(_with_its_unit(line, 0, units) for line in table.lines))
-    return replace(table, headings=headings, lines=lines, place="column") if lines else table
-
-
-def _wide(table: Table, metric: int, value: int, keys: Sequence[int]) -> Table:
-    """Of lines with a value each, one for all values of a run: those with the same other cells, in their order."""
-    units = _units_place(table)
-    keys = [key for key in keys if key != units]
-    names = {line: _with_its_unit(line, metric, units) for line in table.lines}
-    rows: dict[tuple[tuple[str, ...], int], dict[str, tuple[int, str]]] = {}
-    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-    for line, name in names.items():
-        key = tuple(line.cells[place] for place in keys)
-        rows.setdefault((key, seen[key, name]), {})[name] = line.number, line.cells[value]
-        seen[key, name] += 1
-    metrics = list(dict.fromkeys(names.values()))
-    lines = []
-    for (key, _), values in rows.items():
-        first, _ = next(iter(values.values()))
-        cells = [*((first, cell) for cell in key), *(values.get(m, (first, "")) for m in metrics)]
-        lines.append(Line(first, tuple(c for _, c in cells), tuple(n for n, _ in cells)))
-    headings = (*(table.headings[key] for key in keys), *metrics)
-    return replace(table, headings=headings, lines=tuple(lines))

@@ -19,13 +19,13 @@ from measuretwice.audit.sheets import Line, Table
 
 WORDS = {
     "total": "total", "sum": "total", "aggregate": "total", "aggregated": "total", "overall": "spread", "combined": "spread",
-    "subtotal": "total", "mean": "mean", "median": "median", "min": "min", "max": "max",
+    "subtotal": "total", "mean": "mean", "geomean": "mean", "gmean": "mean", "median": "median", "min": "min", "max": "max",
     "std": "spread", "count": "spread", "ci": "spread", "range": "spread", "iqr": "spread", "p25": "spread",
     "p50": "median", "p75": "spread", "p90": "spread", "p95": "spread", "p99": "spread",
 }  # fmt: skip
 FILLERS = {
     "all", "flows", "flow", "of", "the", "grand", "row", "rows", "runs", "values", "per", "and", "for", "dev", "geral",
-    "streams", "over", "throughput", "goodput", "value", "n",
+    "streams", "over", "geometric", "harmonic", "arithmetic", "throughput", "goodput", "value", "n",
 }  # fmt: skip
 # What adds up over flows.
 ADDITIVE = (

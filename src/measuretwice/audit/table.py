@@ -21,8 +21,8 @@ FOLLOWS = {
     "squares": (("total",), 2),
     "link": (("total", "goodput"), 1),
     "total": (("link",), 1),
-    "goodput": (("link",), 1),
-    "rtt": (("base_rtt",), 1),
+    "goodput": (("link", "max goodput", "min goodput"), 1),
+    "rtt": (("base_rtt", "max rtt", "min rtt"), 1),
     "base_rtt": (("rtt",), 1),
     "sent_rate": (("goodput", "total"), 1),
     "per_flow": (("total", "goodput"), 1),
@@ -452,9 +452,8 @@ class _Reader:
             if text not in self.unread:
                 self.unread.append(text)
             return None
-        names, power = FOLLOWS.get(
-            column.name.split()[-1] if " " not in column.name else "", ((), 1)
-        )
+        statistic, _, of = column.name.rpartition(" ")
+        names, power = ((of,), 1) if statistic else FOLLOWS.get(of, ((), 1))
         followed = next((self.units[name] for name in names if name in self.units), None)
         return number * (followed.factor**power if followed else 1.0)
 
