@@ -236,6 +236,9 @@ def test_what_is_no_page_is_refused() -> None:
     done = call_lab("docs", "--check", str(ROOT / "README.md"))
     assert done.returncode == 2
     assert "is no page; give a .md file below" in done.stderr
+    done = call_lab("docs", "--check", "docs/nowhere.md")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "docs/nowhere.md: there is no such file" in done.stderr
 
 
 def test_questions_are_compared_with_their_points(tmp_path: Path) -> None:

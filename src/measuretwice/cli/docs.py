@@ -85,6 +85,10 @@ def _check(root: Path, page: Path) -> int:
     from measuretwice.site.build import check_page
 
     pages = root.resolve() / "docs"
+    if not page.exists():
+        raise UserError(
+            f"--check {page}: there is no such file; name it from here, as docs/index.md"
+        )
     if page.name == "questions.md" and page.is_file():
         return _check_questions(root, page)
     if not page.resolve().is_relative_to(pages) or page.suffix != ".md" or not page.is_file():

@@ -91,10 +91,12 @@ def format_of(text: str, source: str) -> Format:
 def others_in(text: str, known: Format) -> list[tuple[Format, str]]:
     """Return what a file in which `known` was found holds of other tools' text besides, as of all that a terminal showed.
 
-    A document and a sampler's log hold nothing else.
+    Of a file that begins with a document only what stands behind its last one is looked at.
     """
-    if known.tool in ("queue", "nstat", "ip") or text.lstrip()[:1] in "{[" or text[:4] == "# t=":
+    if known.tool in ("queue", "nstat", "ip"):
         return []
+    if text.lstrip()[:1] in "{[":
+        text = text[max(text.rfind("\n}\n"), text.rfind("\n]\n")) + 3 :] if "\n}\n" in text else ""
     family = {known.tool, *_FAMILIES.get(known.tool, ())}
     found: list[tuple[Format, str]] = []
     for other in FORMATS:
@@ -107,12 +109,23 @@ def others_in(text: str, known: Format) -> list[tuple[Format, str]]:
     return found
 
 
+# A block of Markdown between two fences.
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n`]*\n(.*?)^ {0,3}\1[ \t]*$", re.M | re.S)
+
+
+def blocks_of(text: str) -> list[str]:
+    """Return the blocks of Markdown between fences that are of some format."""
+    blocks = [block[2] for block in _FENCED.finditer(text)]
+    return [block for block in blocks if any(known.recognises(block) for known in FORMATS)]
+
+
 # Tools of which something may stand among others' text, and which part of it they read: None where the parser leaves
 # others' lines out by itself.
 _PARTS = {
     "tc": None,
     "tc classes": None,
     "ss": None,
+    "tcpdump": None,
     "ping": r"^PING6?[ (].*?^(?:rtt|round-trip) [^\n]*\n",
 }
 # Tools that look like another, or come with it.
@@ -217,24 +230,72 @@ _COUNTERS = "nstat -az, before the test and after it, with the node's name in th
 _LINKS = "ip -s link, before the test and after it, with the node's name in the file's"
 # By the tool that says what a file was brought for.
 _INSTEAD = {"ss": _SS, "tc": _TC, "iperf3": _IPERF3, "ping": _PING, "tcpdump": _FRAMES}
+_LOAD = "it says how busy a host was, and nothing of any connection"
+_CPU = "iperf3 -J (or -V) of the client, which says how busy both ends were"
+_REQUESTS = "it measures requests and their answers, not a flow that has always something to send"
 _NODE = "it in the node's folder, under the name that scripts/snapshot.sh gives it"
 
 
 class Unread(NamedTuple):
-    """A form that isn't read: a pattern of its text, what it is, why it isn't read, what to bring in its place."""
+    """A form that isn't read: a pattern of its text, what it is, why it isn't read, what to bring in its place; nothing is
+    brought in place of what measures nothing."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     what: str
     why: str
-    instead: str
+    instead: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return what is said of such a file, in a line."""
+        return f"{self.what}: {self.why}" + (f"; bring {self.instead}" if self.instead else "")
 
 
-def _row(pattern: str, what: str, why: str, instead: str) -> Unread:
-    return Unread(re.compile(pattern, re.M), what, why, instead)
+_row = Unread
+# Beyond so much of a text nobody looks for what it is.
+_HEAD = 50_000
 
 
 # fmt: off
 UNREAD = (
+    # What looks like another one below.
+    _row(r"^[^\n]*\bCPU +%(?:usr|user)\b", "mpstat", _LOAD, _CPU),
+    _row(r"^[^\n]*\bUID +PID +%usr", "pidstat", _LOAD, _CPU),
+    _row(r"WinMTR [Ss]tatistics", "mtr's report", "it keeps means of each router's answers, rounded, and no reply by itself", _PING),
+    _row(r"^ *\d+\?: \[LOCALHOST\]|^ +Resume: pmtu \d", "tracepath", "its few probes are no measurement of the round trip", _PING),
+    _row(r"^\s+1 +(?:<?\d+ ms +|\* +){3}\S", "a trace of the path", "its few probes are no measurement of the round trip", _PING),
+    # The hosts.
+    _row(r"^procs -+memory-+", "vmstat", _LOAD, _CPU),
+    _row(r"^top - \d\d:\d\d:\d\d up |^%Cpu\(s\):|^CPU usage: [\d.]+% user", "top", _LOAD, _CPU),
+    _row(r"^ *(?:UID +|USER +|F +S +)?PID\b[^\n]*\b(?:COMMAND|CMD)$", "ps", "it is a list of programs"),
+    _row(r"^ Performance counter stats for |^# Samples: \S+ +of event |^# Overhead +", "perf", _LOAD, _CPU),
+    _row(r"^# tracer: |^Attaching \d+ probes?\.\.\.|^Tracing tcp |^TIME +PID +(?:IP +)?(?:LADDR|SADDR|COMM)", "a trace of the kernel", "its form is whatever its script prints", _SS),
+    _row(r"^\[ *\d+\.\d{6}\] |^\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\] ", "the kernel's log", "it has no measurement"),
+    _row(r"^[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \S+ (?:kernel|\S+\[\d+\]): ", "the system's log", "it has no measurement"),
+    _row(r"^(?:abi|debug|dev|fs|kernel|user|vm)\.[\w.-]+ = ", "sysctl's list", "it doesn't say of which node it is, nor of when", f"{_NODE} (sysctl.txt)"),
+    # Links.
+    _row(r"^tcp:\n\t\d+ packets? sent|^TCP Statistics for IPv[46]", "netstat -s", "its names and its order differ from system to system", _COUNTERS),
+    _row(r"^Kernel Interface table|^Iface +MTU +RX-OK", "netstat -i", "it has packets alone, of a moment that it doesn't say", _LINKS),
+    _row(r"^Inter-\| +Receive ", "/proc/net/dev", "it is read as ip -s link prints it only", _LINKS),
+    _row(r"^\w+: flags=\w+<[A-Z,]*>.* mtu \d+", "ifconfig", "it has no counters, or rounded ones", _LINKS),
+    _row(r"^Windows[ -]IP[ -]|IPv4[^:\n]*(?:\. )+: \d+\.", "Windows' ipconfig", "it has addresses alone"),
+    _row(r"^(?:Coalesce|Ring|Channel|Pause) parameters for ", "ethtool -c or -g", "it says how a card was set, and neither on which node nor when"),
+    _row(r"^Settings for \S+:$", "ethtool of a link", "it says neither of which node it is, nor of when", f"{_NODE} (speed_mbit.txt)"),
+    _row(r"^driver: \S+\nversion: ", "ethtool -i", "it names a card's driver"),
+    _row(r"^Chain \w+ \((?:policy|\d+ references)|^table (?:inet|ip6?|bridge) \w+ \{", "the rules of a firewall", "what they drop stands in no tool that is read"),
+    # Rates.
+    _row(r"^ *[\d.]+ MB / +[\d.]+ sec = +[\d.]+ [MG]bps", "nuttcp", "it doesn't say by which connection", _IPERF3),
+    _row(r"^(?:\[\w+\] )?sockperf(?:: |\[)", "sockperf", _REQUESTS, _IPERF3),
+    _row(r"^NTTTCP for Linux|^#{5}  Totals:  #{5}|^Thread +Time\(s\) +Throughput\(KB/s\)", "ntttcp", "it doesn't say by which connection", _IPERF3),
+    _row(r"^Starting \d+ (?:threads|processes) running profile:", "uperf", _REQUESTS, _IPERF3),
+    _row(r"Speedtest by Ookla|^(?:Down|Up)link capacity: |\"(?:download|upload)\" ?: ?(?:\{\"bandwidth\"|[\d.]+)|\"downloadSpeed\" ?:", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),
+    _row(r"^ *% Total +% Received|^--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  |^\S[^\n]* +\d+% +[\d.,]+ ?[KMG]?B? +[\d.]+[KMG]B/s|^ +[\d,]+ +\d+% +[\d.]+[kMG]B/s|^ *time_(?:total|namelookup): |^\d+ bytes .*copied, ", "a download's progress", "it has the file's rate, disk and programs included, and nothing of its connection", _IPERF3),
+    _row(r"^This is ApacheBench|^Running \S+ test @ http|^Requests/sec:", "a meter of HTTP", _REQUESTS, _IPERF3),
+    # Packets.
+    _row(r'"_index" ?: ?"packets-|^No\. +Time +Source +Destination|^(?:frame|ip|tcp)\.\w+[^\n]*[,;\t](?:frame|ip|tcp)\.|^(?:TCP|IPv4|Ethernet|UDP) Conversations$|^<[pd]+ml |^\| IO Statistics|^Frame \d+: \d+ bytes on wire|^<pdml ', "tshark's or Wireshark's list", "its columns are chosen by whoever writes it", _FRAMES),
+    _row(r"^[<>MBP] \S+ \d+ \d+s\.\d+ns", "netsniff-ng", "its form is its own", _FRAMES),
+    _row(r"Ostermann's tcptrace", "tcptrace", "it has sums of a capture, and no packet", _FRAMES),
+    _row(r"^File name: +\S+\nFile type: ", "capinfos", "it has sums of a capture, and no packet", _FRAMES),
     # Sockets.
     _row(r"^Proto\s+Recv-Q\s+Send-Q\s", "netstat's list of connections", "it has neither windows nor round-trip times", _SS),
     _row(r"^ *Proto +Local Address +Foreign Address", "Windows' netstat", "it has neither windows nor round-trip times", f"{_SS}, or {_IPERF3}"),
@@ -282,16 +343,26 @@ UNREAD = (
     _row(r"^(?:ping6?|connect): \S|^Ping request could not find host", "an error of ping", "nothing was asked, or nobody answered", _PING),
     _row(r"^\d+ packets? captured$|^tcpdump: (?:verbose output|listening on|data link type)", "what tcpdump prints beside its packets", "no packet is in it", _FRAMES),
     _row(r"^\S+ is (?:alive|unreachable)\b", "a ping that says only who answers", "it has no times", _PING),
+    # No output of a tool that measures.
+    _row(r"(?i)\A\s*(?:<!doctype html|<html)", "a saved web page", "what a tool printed stands among a page's own marks", "the tool's own output, copied into a text file"),
+    _row(r"\A#!|^(?:import \w+$|from \w[\w.]* import )", "a script", "it says what was to be run"),
+    _row(r"^Traceback \(most recent call last\):|^(?:-?\w*sh|sudo): (?:line \d+: )?\S+: (?:command )?not found|: command not found$", "a program's error", "it says that something didn't run", "what the tool prints once it runs"),
+    _row(r"\A\s*(?i:usage): ", "a program's help", "it has no measurement"),
+    _row(r"\A(?:iperf[ 3]|Linux \S+ \d|ss utility|tc utility|ip utility|ping from iputils|tcpdump version)", "a program's version", "it has no measurement"),
+    _row(r"\A\s*[\[{]\s*[\"{\]}]", "JSON that no tool prints that is read", "what its values mean only its author knows", "what the tool printed itself"),
 )
 # fmt: on
 
 
 def why_unread(text: str) -> str:
     """Return which form a text is, why it isn't read, and what to bring in its place; NO_TOOL where nobody knows it."""
-    for row in UNREAD:
-        if row.pattern.search(text):
-            return f"{row.what}: {row.why}; bring {row.instead}"
-    return NO_TOOL
+    head = text[:_HEAD]
+    return next((row.words for row in UNREAD if re.search(row.pattern, head, re.M)), NO_TOOL)
+
+
+def measures_nothing(why: str) -> bool:
+    """Return whether the words of `why_unread` are of a form that says nothing of any flow, so that nothing is lost by it."""
+    return any(row.words == why for row in UNREAD if not row.instead)
 
 
 def instead_of_which(why: str) -> str:

@@ -9,16 +9,15 @@ the names that they have in a run's folder.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import re
 import shlex
 import stat
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
@@ -30,8 +29,10 @@ from measuretwice.parse.formats import (
     TC_CLASSES,
     Content,
     Format,
+    blocks_of,
     format_of,
     instead_of_which,
+    measures_nothing,
     others_in,
     plain,
 )
@@ -41,11 +42,23 @@ from measuretwice.parse.wrapping import complaints
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FILES = 2000
 # How files begin that hold no text, and what to do with them.
-PACKED = {
-    b"PK\x03\x04": "packed (zip): unpack it first",
-    b"\xfd7zXZ": "packed (xz): unpack it first",
-    b"BZh": "packed (bzip2): unpack it first",
+NO_TEXT = {
+    rb"PK\x03\x04.{26,80}(?:mimetypeapplication/|\[Content_Types\]|_rels/)": "a workbook or a document of an office program; save its table as CSV for "
+    "./lab audit, or bring what the tool printed, as text",
+    rb"PK\x03\x04": "packed (zip): unpack it first, or name it by itself (./lab check FILE.zip)",
+    rb"7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|\x1f\x9d|.{257}ustar": "packed: unpack it first",
+    rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP|%PDF-|\{\\rtf": "a picture or a printed page; bring what the tool printed, copied into a text file",
+    rb"\x7fELF|MZ\x90|PERFILE2|SQLite format 3": "a program's own file, which isn't text; bring what the tool printed",
 }
+# How files begin that are packed: the module that unpacks them, and the program that does.
+PACKED = {
+    b"\x1f\x8b": ("gzip", "zcat"),
+    b"\xfd7zXZ": ("lzma", "xzcat"),
+    b"BZh": ("bz2", "bzcat"),
+}
+# Of a thousand bytes so many below 7 are no text's.
+MOST_ZEROS = 10
+EMPTY = "empty: what was to be written into it never came"
 # pcap with micro- and nanoseconds, in either order of bytes; pcap-ng; snoop.
 CAPTURES = (
     b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d",
@@ -145,23 +158,35 @@ def _content(path: Path) -> bytes:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise NotRead(f"can't be read ({error.strerror})") from None
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-                data = packed.read(MAX_FILE_BYTES + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise NotRead(f"packed by gzip, and damaged ({error})") from None
-    for begin, reason in PACKED.items():
-        if data.startswith(begin):
+    module, program = next(
+        (how for begin, how in PACKED.items() if data.startswith(begin)), (None, None)
+    )
+    if module:
+        data = _unpacked(data, module)
+    for signature, reason in NO_TEXT.items():
+        if re.match(signature, data, re.S):
             raise NotRead(reason)
     if data.startswith(CAPTURES):
         name = shlex.quote(path.name)
-        is_packed = path.suffix == ".gz"
-        command = f"zcat {name} | tcpdump -n -e -r -" if is_packed else f"tcpdump -n -e -r {name}"
+        command = (
+            f"{program} {name} | tcpdump -n -e -r -" if program else f"tcpdump -n -e -r {name}"
+        )
         raise NotRead(f"a capture, which isn't text; print it first: {command} > capture.txt")
+    if sum(byte < 7 for byte in data[:1000]) > MOST_ZEROS and _encoding(data) == "utf-8-sig":
+        raise NotRead("no text, but bytes that a program reads; bring what the tool printed")
     if len(data) > MAX_FILE_BYTES:
         raise NotRead(f"larger than {MAX_FILE_BYTES >> 20} MiB")
     return data
+
+
+def _unpacked(data: bytes, module: str) -> bytes:
+    """Return what is packed, but for what is beyond the largest file; NotRead where it is damaged."""
+    try:
+        with import_module(module).open(io.BytesIO(data)) as packed:
+            return bytes(packed.read(MAX_FILE_BYTES + 1))
+    # Each module has errors of its own.
+    except Exception as error:
+        raise NotRead(f"packed by {module}, and damaged ({error})") from None
 
 
 def tidy(data: bytes) -> str:
@@ -314,7 +339,12 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
             return
     if not file.text.strip():
         if file.path.suffix != ".log":
-            found.left_out.append(f"{file.path}: empty")
+            _refuse(found, file.path, EMPTY, "")
+        return
+    if blocks := blocks_of(file.text):
+        for number, block in enumerate(blocks, start=1):
+            place = file.path.with_name(f"part {number} of {file.path.name}")
+            _read(found, replace(file, path=place, text=block), nodes, names)
         return
     text = plain(file.text)
     try:
@@ -369,7 +399,7 @@ def _refuse(found: Pieces, path: Path, why: str, tool: str) -> None:
     line = f"{path}: {why}"
     found.left_out.append(line)
     found.refused_as.append((tool, path.name))
-    if _may_be_a_tools(line):
+    if _may_be_a_tools(line) and not measures_nothing(why):
         found.unread.append(line)
 
 
