@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.checks.registry import (
+    DATA_BYTES,
+    Finding,
+    FindingKind,
+    Right,
+    RunUnderTest,
+    check,
+)
 from measuretwice.checks.transfers import fills_the_link, least_rate_bps
+from measuretwice.measure.host_state import place_of
 from measuretwice.parse import Qdisc, TcClass
 
 FEW_DROPS = 50
@@ -17,6 +25,8 @@ SET_RATIO = 0.05
 DELAY_SLACK_MS = 1.0
 # Of a delay so much at least is no rounding.
 LEAST_JITTER = 0.01
+# Of what one qdisc or class has sent, so much passed another that stands in the same way.
+MOST_BYTES = 0.8
 
 
 @check(
@@ -89,6 +99,7 @@ def set_by_tc(run: RunUnderTest) -> Finding | Right | None:
     sizes = [*_sizes_by_tc(run, printed)]
     differing = [
         *_rate_by_tc(run, printed), *_delay_by_tc(run, printed), *(size for size in sizes if size), *_unasked(run, printed),
+        *_changed(run, printed),
     ]  # fmt: skip
     if differing:
         return Finding(
@@ -122,6 +133,23 @@ def _rate_by_tc(
             f"{node}'s {what} with a rate of {(qdisc.rate_bps or 0) / 1e6:g} Mbit/s (tc)",
             f"{wanted:g} Mbit/s",
         )
+        return
+    # All data passes the slowest of those that most bytes passed.
+    most = max(entry.sent_bytes or 0 for _, entry in rated)
+    node, slowest, bps = min(
+        (
+            (node, entry, max(entry.rate_bps or 0, getattr(entry, "ceil_bps", None) or 0))
+            for node, entry in rated
+            if (entry.sent_bytes or 0) >= MOST_BYTES * most
+        ),
+        key=lambda row: row[2],
+    )
+    if most >= DATA_BYTES and bps < (1 - SET_RATIO) * 1e6 * min(rates.values()):
+        kind = "class" if isinstance(slowest, TcClass) else "qdisc"
+        yield (
+            f"{node}'s {slowest.kind} {kind} {slowest.handle}, which most bytes passed, with at most {bps / 1e6:g} Mbit/s (tc)",
+            f"{wanted:g} Mbit/s",
+        )
 
 
 def _delay_by_tc(
@@ -137,6 +165,33 @@ def _delay_by_tc(
     if both or max(delays) > (1 + SET_RATIO) * wanted + DELAY_SLACK_MS:
         words = " and ".join(f"{delay:g}" for delay in delays)
         yield f"delays of {words} ms (tc)", f"a round trip of {wanted:g} ms"
+
+
+# What somebody may set anew while a test runs, and in which unit it is said.
+CHANGED = (
+    ("delay_s", 1e3, "delay", " ms"), ("jitter_s", 1e3, "jitter", " ms"), ("loss_ratio", 100, "loss", " %"),
+    ("rate_bps", 1e-6, "rate", " Mbit/s"), ("latency_s", 1e3, "lat", " ms"), ("limit_packets", 1, "limit", " packets"),
+    ("limit_bytes", 1, "limit", " B"),
+)  # fmt: skip
+
+
+def _changed(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Iterator[tuple[str, str]]:
+    """Yield what was another before the test than after it."""
+    if "rate-varies" in run.meanings or run.host_state is None:
+        return
+    before = {
+        (node, qdisc.dev, place_of(qdisc)): qdisc for node, qdisc in run.host_state.qdiscs_before
+    }
+    for node, qdisc in printed:
+        earlier = before.get((node, qdisc.dev, place_of(qdisc)))
+        for field, scale, name, unit in CHANGED if earlier else ():
+            then, now = getattr(earlier, field), getattr(qdisc, field)
+            if then is None or now is None or abs(now - then) <= SET_RATIO * max(now, then):
+                continue
+            yield (
+                f"{node}'s {qdisc.kind} with a {name} of {scale * then:g}{unit} before the test and of {scale * now:g}{unit} after it (tc)",
+                "the same before and after",
+            )
 
 
 # A setting in bytes or packets, the kinds of qdiscs that have it (of several the first that is there), and for which

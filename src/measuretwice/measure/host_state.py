@@ -153,7 +153,8 @@ class HostState:
     servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
     spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
     `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, of which
-    `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last."""
+    `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last, and as
+    they were before."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -165,6 +166,7 @@ class HostState:
     transfers: tuple[Transfer, ...] = ()
     pings: tuple[tuple[str, PingRun], ...] = ()
     qdiscs: tuple[tuple[str, Qdisc], ...] = ()
+    qdiscs_before: tuple[tuple[str, Qdisc], ...] = ()
     other_pings: frozenset[str] = frozenset()
 
 
@@ -187,6 +189,7 @@ def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = Non
         tuple((folder.name, entry) for folder in folders for entry in _classes(folder / CLASSES)),
         tuple(transfers_in(folders)), (),
         tuple((folder.name, qdisc) for folder in folders for qdisc in _last_qdiscs(folder)),
+        tuple((folder.name, qdisc) for folder in folders for qdisc in _qdiscs(folder / "qdisc.before.json")),
     )  # fmt: skip
 
 
