@@ -55,7 +55,7 @@ class Amount:
 @dataclass(frozen=True)
 class Transfer:
     """One test by its sender's file. `asked_s` is how long it was told to last, `options_bps` how fast each flow was told to
-    send at most, by the option, `buffer_bytes` the buffer that was asked for (-w); `omit_s` is left out of the totals. The shares of
+    send at most, by the option, `buffer_bytes` the buffer that was asked for (-w); `omit_s`, with its `omitted_bytes`, is left out of the totals. The shares of
     a processor are in per cent. `exact` says that bytes are printed in full, not with three digits. `mss_bytes` is the segment size
     by the tool's word, `asked_mss_bytes` what it was asked for (-M); `idle_rtt_ms` the round trip of the handshake. `hosts` are the
     addresses of both ends. `broke_off` says that the test didn't run to its end."""
@@ -71,6 +71,7 @@ class Transfer:
     retransmits: int | None = None
     asked_s: float | None = None
     omit_s: float = 0.0
+    omitted_bytes: int = 0
     options_bps: Mapping[str, float] = field(default_factory=dict)
     buffer_bytes: int | None = None
     own_cpu_percent: float | None = None
@@ -118,10 +119,12 @@ def of_iperf3(node: str, source: str, run: Iperf3Run, *, exact: bool) -> Transfe
     )
     if run.error and not sent and rows:
         sent = _amount(sum(row.bytes for row in rows), rows[-1].end_s)
+    omitted = [row for row in run.intervals if row.omitted]
+    omit_s = run.omit_s or max((row.end_s for row in omitted), default=0.0)
     options_bps = {"-b": run.bitrate_bps, "--fq-rate": run.pacing_bps}
     return Transfer(
         "iperf3", node, source, rows, max(len(run.connections), 1), exact, sent, received,
-        run.retransmits, run.duration_s, run.omit_s or 0.0,
+        run.retransmits, run.duration_s, omit_s, sum(row.bytes for row in omitted if row.is_sender is not False),
         {option: rate for option, rate in options_bps.items() if rate}, run.window_bytes or None,
         run.own_cpu_percent, run.other_cpu_percent, run.mss_default_bytes or None, run.mss_requested_bytes or None,
         hosts=frozenset((ends.local_host, ends.remote_host) for ends in run.connections),
