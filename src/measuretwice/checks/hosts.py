@@ -355,7 +355,8 @@ def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
     """Yield each share of a connection's time that ss tells."""
     if socket.busy_s is None or not socket.alive_s:
         return
-    who, busy = f"{socket.node}:{socket.port}", min(socket.busy_s / socket.alive_s, 1.0)
+    who = f"{socket.node}:{socket.port}" if socket.port else socket.node
+    busy = min(socket.busy_s / socket.alive_s, 1.0)
     window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
     usual = f" of {socket.window_usual_bytes} B" if socket.window_usual_bytes else ""
     # What ss has no clock for, each sample shows at its moment.

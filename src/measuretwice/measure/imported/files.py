@@ -58,6 +58,7 @@ PACKED = {
 }
 # Of a thousand bytes so many below 7 are no text's.
 MOST_ZEROS = 10
+CAPTURE = "a capture, which isn't text"
 EMPTY = "empty: what was to be written into it never came"
 # pcap with micro- and nanoseconds, in either order of bytes; pcap-ng; snoop.
 CAPTURES = (
@@ -171,7 +172,7 @@ def _content(path: Path) -> bytes:
         command = (
             f"{program} {name} | tcpdump -n -e -r -" if program else f"tcpdump -n -e -r {name}"
         )
-        raise NotRead(f"a capture, which isn't text; print it first: {command} > capture.txt")
+        raise NotRead(f"{CAPTURE}; print it first: {command} > capture.txt")
     if sum(byte < 7 for byte in data[:1000]) > MOST_ZEROS and _encoding(data) == "utf-8-sig":
         raise NotRead("no text, but bytes that a program reads; bring what the tool printed")
     if len(data) > MAX_FILE_BYTES:
@@ -309,6 +310,8 @@ class Pieces:
 def read_pieces(lab: Lab | None, texts: list[TextFile], left_out: list[str]) -> Pieces:
     """Return what each of the texts is; the rest is named in `left_out`."""
     found = Pieces(lab, left_out=left_out, unread=list(filter(_may_be_a_tools, left_out)))
+    captures = [line.split(": ", 1)[0] for line in left_out if CAPTURE in line]
+    found.refused_as += [("tcpdump", Path(path).name) for path in captures]
     nodes = lab.file.topology.node_names if lab else []
     names = own_names(lab) if lab else frozenset()
     for text in texts:
@@ -381,7 +384,8 @@ def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
         samples = samples_in(piece.text) if known.tool == "tc" else None
         of_queue = parse_qdisc_samples(samples, name) if samples else ()
     except ParseError as error:
-        _refuse(pieces, piece.path, f"{error.where}: {error.problem}", known.tool)
+        place = "" if error.where == "file" else f"{error.where}: "
+        _refuse(pieces, piece.path, f"{place}{error.problem}", known.tool)
         if known.tool in ("iperf2", "iperf3"):
             pieces.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
