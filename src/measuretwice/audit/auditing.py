@@ -37,7 +37,7 @@ WAYS = (
 # With these a table has a rate; and words of headings that name none.
 RATES = {"goodput", "total", "per_flow", "sent_rate", "1 goodput", "squares", "index", "value"}
 OTHER = re.compile(
-    rf"\b(?:{columns.NO_AMOUNT}|id|cpu|memory|size|count|number|samples|round|date|year|per)\b"
+    rf"\b(?:{columns.NO_AMOUNT}|id|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
 # What is looked at where a row has these columns.
 LOOKED_AT = (
@@ -155,7 +155,8 @@ def _audited(
     left_out = OF_RUNS if groups is not None else set()
     problems = together.of_one_unit([*reading.problems, *_off_alone(rows, left_out)], rows)
     problems += together.off_together(rows, by_name)
-    problems += [*sums.summaries_off(rows, reading.summaries), *sums.columns_off(table)]
+    changed, compared = sums.changes_off(table)
+    problems += [*sums.summaries_off(rows, reading.summaries), *sums.columns_off(table), *changed]
     recomputed = []
     if groups is not None:
         recomputed += [
@@ -179,7 +180,7 @@ def _audited(
         rows=len(rows),
         columns=columns_read,
         unused=tuple(unread.values()),
-        looked_at=tuple(_looked_at(reading, groups)),
+        looked_at=tuple(_looked_at(reading, groups, compared)),
         recomputed=tuple(recomputed),
         problems=tuple(sorted(problems, key=lambda problem: problem.lines)),
         notes=tuple(dict.fromkeys(notes)),
@@ -207,8 +208,12 @@ def _unused_rates(table: Table, left: Mapping[int, str]) -> Iterator[str]:
             yield heading
 
 
-def _looked_at(reading: Reading, groups: list[list[Row]] | None) -> Iterator[tuple[str, int]]:
-    """Yield what was compared, and in how many rows."""
+def _looked_at(
+    reading: Reading, groups: list[list[Row]] | None, changes: int
+) -> Iterator[tuple[str, int]]:
+    """Yield what was compared, and in how many rows; `changes` is how many changes were."""
+    if changes:
+        yield "changes, of the two columns before them", changes
     for text, sets in LOOKED_AT:
         if count := sum(any(row.has(*names) for names in sets) for row in reading.rows):
             yield text, count

@@ -116,7 +116,7 @@ NAMES: dict[str, Name] = {
         Name("mss", "bytes", "bytes of data in a segment", r"\b(?:mss|segment size)\b"),
         Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
         Name("goodput", "rate", "a flow's rate",
-             rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^$"),
+             rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^(?:down|up)(?:load|link)$|^$"),
         Name("value", "number", "the mean of something, where other columns have its least and most", r"(?!)"),
         Name("algorithm", "text", "the algorithm",
              r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol|scheme)\b|^tcp$"),
@@ -207,7 +207,6 @@ PARTS = 0.01
 NEAR_LINK, NEARLY_ALL = 0.1, 0.9
 # A longer heading is a sentence.
 MOST_WORDS = 10
-# More ways to read one table are no table of results.
 MOST_VIEWS = 12
 # Of these each of several columns is looked at; of others the first.
 LEADING = tuple("goodput total losses loss_ratio index rtt bytes share utilisation".split())
@@ -224,6 +223,9 @@ def name_of(heading: str, cells: Unit | None = None) -> tuple[str, Unit | None]:
     """
     words, own, has_value = words_of(heading)
     unit = own or cells
+    if {"min", "max"} <= set(words.split()):
+        # As ping has it, in one cell: min/avg/max/mdev.
+        words = re.sub(r"\b(?:per|min|mean|max|std)\b", "", words)
     statistic = BOUND.search(words) or STATISTIC.search(words)
     if statistic:
         words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from measuretwice.audit.cells import NOTHING, Number, number_in, plain_words, words_of
-from measuretwice.audit.columns import NAMES
+from measuretwice.audit.columns import NAMES, name_of
 from measuretwice.audit.report import Problem
 from measuretwice.audit.rules import Row
 from measuretwice.audit.sheets import Line, Table
@@ -20,7 +20,7 @@ from measuretwice.audit.sheets import Line, Table
 WORDS = {
     "total": "total", "sum": "total", "aggregate": "total", "aggregated": "total", "overall": "spread", "combined": "spread",
     "subtotal": "total", "mean": "mean", "geomean": "mean", "gmean": "mean", "median": "median", "min": "min", "max": "max",
-    "std": "spread", "count": "spread", "ci": "spread", "range": "spread", "iqr": "spread", "p25": "spread",
+    "std": "std", "count": "spread", "ci": "spread", "range": "spread", "iqr": "spread", "p25": "spread",
     "p50": "median", "p75": "spread", "p90": "spread", "p95": "spread", "p99": "spread",
 }  # fmt: skip
 FILLERS = {
@@ -41,7 +41,15 @@ ADDITIVE = (
     "flows",
 )
 # How far a mean may be from the rows' by rounding in between.
-MEAN_TOLERANCE = 0.005
+MEAN_TOLERANCE, SPREAD_TOLERANCE = 0.005, 0.3
+# Words of columns that compare the two before them, and how people do: in per cent of the first or the second, or times.
+CHANGE = re.compile(
+    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|vs)\b"
+)
+CHANGES: tuple[Callable[[float, float], float], ...] = (
+    lambda a, b: b / a - 1, lambda a, b: 1 - b / a, lambda a, b: a / b - 1, lambda a, b: 1 - a / b,
+    lambda a, b: b / a, lambda a, b: a / b, lambda a, b: b - a, lambda a, b: a - b,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ def kinds_of(lines: Sequence[Line], places: Sequence[int]) -> dict[int, str]:
             if kind := _kind_of(line.cell(place)):
                 kinds[line.number] = kind
                 break
-    if {"mean", "spread"} <= set(kinds.values()):
+    if "mean" in kinds.values() and not {"spread", "std"}.isdisjoint(kinds.values()):
         # As pandas describes a column: count, mean, std, min, 25%, 50%, 75%, max.
         for line in lines:
             if any(re.fullmatch(r"\d\d?\s?%", line.cell(place)) for place in places):
@@ -80,7 +88,7 @@ def _kind_of(cell: str) -> str:
     if not kinds or any(word not in WORDS and word not in FILLERS for word in words):
         return ""
     return next(
-        (kind for kind in kinds if kind == "spread"),
+        (kind for kind in kinds if kind in ("spread", "std")),
         kinds[-1] if "total" in kinds[:1] else kinds[0],
     )
 
@@ -128,6 +136,17 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
             return ""
         mean = statistics.fmean(n.value for n in columns[-1])
         return f"{name} {summary.row.shown(name)}; the mean of the rows is {summary.row.as_shown(mean, name)}"
+    if summary.kind == "std":
+        values = [n.value for n in columns[-1]]
+        if (len(columns) > 1 and columns[0] != columns[-1]) or len(values) < 2:
+            return ""
+        most = statistics.stdev(values)
+        half = max(n.high - n.low for n in columns[-1]) + (number.high - number.low) / 2
+        spreads = (most, statistics.pstdev(values), most / len(values) ** 0.5, most**2)
+        if any(abs(number.value - value) <= half + SPREAD_TOLERANCE * value for value in spreads):
+            return ""
+        again = summary.row.as_shown(most, name)
+        return f"{name} {summary.row.shown(name)}; the rows' standard deviation is {again}"
     pick = PICKS.get(summary.kind)
     if pick is None:
         return ""
@@ -187,6 +206,41 @@ def columns_off(table: Table) -> Iterator[Problem]:
             ]
             if len(off) * 2 <= len(table.lines) > 1:
                 yield from off
+
+
+def changes_off(table: Table) -> tuple[list[Problem], int]:
+    """Return the lines whose change isn't that of the two columns of numbers before it, where it is so in most lines; and
+    how many were compared."""
+    problems, compared = [], 0
+    named = [n for n, heading in enumerate(table.headings) if CHANGE.search(words_of(heading)[0])]
+    for place in [n for n in named if not name_of(table.headings[n])[0]]:
+        before = [n for n in range(place) if len(list(table.numbers(n))) == len(table.lines)][-2:]
+        rows = []
+        for line in table.lines if len(before) == 2 else ():
+            cells = [line.cell(place).removeprefix("+"), *(line.cell(n) for n in before)]
+            pairs = [number_in(cell, table.decimal_comma) for cell in cells]
+            numbers = [n.times(unit) if unit else n for n, unit in pairs if n]
+            if len(numbers) == 3 and min(numbers[1].low, numbers[2].low) > 0:
+                rows.append((line, numbers))
+        wrong = {c: [row for row in rows if not _is_change(row[1], c)] for c in CHANGES}
+        change = min(wrong, key=lambda c: len(wrong[c]))
+        if len(rows) < 3 or len(wrong[change]) * 3 > len(rows):
+            continue
+        compared += len(rows)
+        for line, (_, a, b) in wrong[change]:
+            again = change(a.value, b.value)
+            shown = f"{100 * again:.4g} %" if "%" in line.cell(place) else f"{again:.4g}"
+            stated = f"{table.headings[place]} {line.cell(place)}"
+            text = f"{stated}; of the two columns before it {shown}"
+            problems.append(Problem((line.number,), line.cells[0], "quotient", text))
+    return problems, compared
+
+
+def _is_change(numbers: Sequence[Number], change: Callable[[float, float], float]) -> bool:
+    stated, a, b = numbers
+    ends = [change(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    slack = MEAN_TOLERANCE * max(1.0, abs(stated.value))
+    return stated.high >= min(ends) - slack and stated.low <= max(ends) + slack
 
 
 def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:

@@ -293,9 +293,13 @@ def _read(
         if match[3]:
             counts["loss_ratio"] = Number.of(match[3].replace(",", ".")) * 0.01
         return counts.get(column.name), counts, Unit("", 1.0, quantity)
+    others: dict[str, Number] = {}
     if quantity == "time" and text.count("/") in (2, 3):
         # As ping has it: least, mean, most, deviation.
-        text = text.split("/")[1].strip()
+        least, text, most = (part.strip() for part in text.split("/")[:3])
+        ends = (("min", least), ("max", most.split(" ")[0])) if column.name == "rtt" else ()
+        cells = [(end, read_cell(cell, decimal_comma)[0]) for end, cell in ends]
+        others = {f"{end} rtt": number for end, number in cells if number}
     if column.name == "duration" and (match := BETWEEN.fullmatch(text)):
         start, end = (Number.of(match[n].replace(",", ".")) for n in (1, 2))
         if end.value > start.value:
@@ -320,7 +324,7 @@ def _read(
         or (column.name == "duration" and number.value >= NOMINAL and number.value % 1 == 0)
     ):
         number = _exact(number)
-    return number, {}, unit
+    return number, others, unit
 
 
 def _exact(number: Number) -> Number:
@@ -420,10 +424,14 @@ class _Reader:
                 self._without_value[text] += bool(re.search(r"\d", text))
                 continue
             texts[column.name] = text
-            numbers |= {name: value for name, value in others.items() if name not in self.known}
             if scaled := self._in_unit(number, unit, column, line):
                 numbers[column.name] = scaled
                 factors[column.name] = scaled.value / number.value if number.value else 1.0
+                texts |= {name: f"{n.value:g}" for name, n in others.items() if " " in name}
+            for name, value in others.items():
+                # Statistics of the cell are in its unit; counts have none.
+                factor = factors.get(column.name, 1.0) if " " in name else 1.0
+                numbers.setdefault(name, value * factor)
         own = {
             c.name: line.numbers[c.place]
             for c in self.numeric
