@@ -25,6 +25,7 @@ from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 BURST_BYTES = 8 << 20
 STALL_S = 4.0
 SHORT_STALL_S = 2.0
+NEARLY_NOTHING = 0.01
 MOST_SPANS = 5
 STALL_ROUND_TRIPS = 40
 # A window of so few bytes over all the time: timeouts, one after the other.
@@ -98,18 +99,25 @@ def stalled(run: RunUnderTest) -> Finding | Right | None:
         least_s = max(SHORT_STALL_S if several else STALL_S, STALL_ROUND_TRIPS * rtt_s)
         silences = [
             (begin_s, end_s)
-            for begin_s, end_s, shut in _silences(transfer)
+            for begin_s, end_s, shut in _silences(transfer, NEARLY_NOTHING if several else 0.0)
             if end_s - begin_s >= least_s and (shut or _mean_rate(transfer) * (end_s - begin_s) >= BURST_BYTES)
         ]  # fmt: skip
         lasted_s = sum(end_s - begin_s for begin_s, end_s in silences)
         if lasted_s < max(STALL_S, STALL_ROUND_TRIPS * rtt_s):
             continue
+        carried = [
+            row.bytes
+            for row in transfer.rows
+            for begin_s, end_s in silences
+            if begin_s <= row.start_s < end_s
+        ]
+        nearly = "next to " if any(carried) else ""
         spans = [f"from {begin_s:.0f} s to {end_s:.0f} s" for begin_s, end_s in silences]
         spans = [*spans[:MOST_SPANS], "..."] if len(spans) > MOST_SPANS else spans
         total = f", {lasted_s:.0f} s in all" if len(silences) > 1 else ""
         return Finding(
             "stalled",
-            f"{transfer.node} sent nothing {', '.join(spans)} of its test{total} ({transfer.source})",
+            f"{transfer.node} sent {nearly}nothing {', '.join(spans)} of its test{total} ({transfer.source})",
             "data on its way all the time",
             "For a part of this mean nothing moved. It says nothing of how fast the path is.",
         )  # fmt: skip
@@ -122,9 +130,12 @@ def _mean_rate(transfer: Transfer) -> float:
     return sum(row.bytes for row in transfer.rows) / all_s if all_s else 0.0
 
 
-def _silences(transfer: Transfer) -> Iterator[tuple[float, float, bool]]:
-    """Yield from when to when nothing was handed over, and whether the window was shut then."""
-    for silent, group in groupby(transfer.rows, key=lambda row: not row.bytes):
+def _silences(transfer: Transfer, share: float) -> Iterator[tuple[float, float, bool]]:
+    """Yield from when to when no more than this share of the mean was handed over, and whether the window was shut then."""
+    most = share * _mean_rate(transfer) if transfer.rows else 0.0
+    for silent, group in groupby(
+        transfer.rows, key=lambda row: row.bytes <= most * (row.end_s - row.start_s)
+    ):
         rows = [*group]
         windows = [row.cwnd_bytes for row in rows if row.cwnd_bytes]
         # The last of them may be one in which it opened again.

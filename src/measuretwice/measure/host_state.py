@@ -443,6 +443,8 @@ def why_unfit(
     """Return why nothing can be concluded from a test of that kind; None where it is one of TCP, from sender to receiver."""
     if protocol == "UDP":
         return "a test of UDP, which has neither window nor recovery"
+    if protocol not in (None, "TCP"):
+        return f"a test of {protocol}, not of TCP"
     if bidirectional:
         return "a test in both directions at once (--bidir): each is in the other's way"
     if reverse:

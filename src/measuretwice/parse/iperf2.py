@@ -45,6 +45,7 @@ _MSS = re.compile(r"/mss/irtt=\d+/(\d+)/(\d+)|\[ *\*?(\d+)\] MSS size (\d+) byte
 _WINDOW = re.compile(r"TCP window size: +([\d.]+) ?([KMG]?)Bytes?(?! \(default\))")
 _SUM_ROW = re.compile(r"\[SUM")
 _FAILED = re.compile(r"(?:tcp )?connect failed: .*|.*(?:error|failed): .*")
+_BOTH_WAYS = "a test in both directions at once (--full-duplex): each is in the other's way; bring a test of each direction by itself"
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # Version 2.1 ends an interval at a whole number of seconds, and hardly ever a test.
 _WHOLE = re.compile(r"\d+\.0000")
@@ -253,6 +254,8 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     begins = [*_BEGIN.finditer(text)]
     if not begins:
         raise foreign(text, source, _EXPECTED_TEXT)
+    if "(full-duplex)" in text or "\n[FD" in text:
+        raise ParseError(source, "file", _BOTH_WAYS)
     udp = begins[0]["protocol"] == "UDP"
     ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
     # Where both ends wrote into one file, a connection's own port says which one it is of.
@@ -273,8 +276,7 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
                 ends.mss_bytes, ends.idle_rtt_us = int(mss[1]), int(mss[2]) or None
             current[connected[1]] = ends
             connections.append(ends)
-        elif "Server Report" in line:
-            # What a UDP client got back from its server: the same time once more.
+        elif "Server Report" in line:  # Of a UDP client's server: the same time once more.
             reported = True
         elif row := _TEXT_ROW.match(line):
             if row["id"] not in current:

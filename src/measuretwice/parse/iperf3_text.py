@@ -223,11 +223,11 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     elif error := re.search(r"iperf3: (?:error - (.*)|((?:interrupt|parameter error) - .*))", line):
         report.begun |= not report.server
         report.error = (error[1] or error[2]).strip()
-    elif mss := re.search(r"TCP MSS: (\d+)( \(default\))?", line):
-        if mss[2]:
-            report.mss_default_bytes = int(mss[1])
+    elif mss := re.search(r"(Control connection|TCP) MSS:? (\d+)( \(default\))?", line):
+        if mss[3] or mss[1] != "TCP":
+            report.mss_default_bytes = int(mss[2])
         else:
-            report.mss_requested_bytes = int(mss[1])
+            report.mss_requested_bytes = int(mss[2])
     elif rate := re.search(r"Target Bitrate: (\d{1,18})", line):
         report.bitrate_bps = float(rate[1])
     elif cpu := _CPU.search(line):

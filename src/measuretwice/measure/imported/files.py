@@ -363,7 +363,7 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
             found, known, Piece(path, known.tool, test, None, node, file.path if several else None)
         )
     if known.tool == "iperf3" and not any(
-        isinstance(piece.content, Iperf3Run) and piece.content.error for piece in found.pieces
+        run.error for server in (False, True) for _, run in found.iperf3(server=server)
     ):
         found.notes += [
             f"{file.path}: beside its results iperf3 says: {words}" for words in complaints(text)
