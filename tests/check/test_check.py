@@ -23,10 +23,12 @@ from measuretwice.checks import (
     Member,
     RunUnderTest,
     causes,
+    check_run,
     check_set,
     run_under_test,
     with_help,
 )
+from measuretwice.checks.expectations import chance_notes
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import imported
 from measuretwice.runs.remeasure import remeasure
@@ -497,3 +499,24 @@ def test_what_was_found_comes_before_what_is_not_used(tmp_path: Path) -> None:
     assert done.stdout.count("not used:") == 1, done.stdout
     assert f"not used: {names}: " in done.stdout
     assert done.stdout.index("finding") < done.stdout.index("not used:")
+
+
+def test_check_never_says_less_than_run() -> None:
+    """Where run prints OFF, check has a finding, or says that chance may be why."""
+    silent = []
+    off = 0
+    for path in sorted((ROOT / "sample-data").glob("*/*/*/result.json")):
+        verdicts = json.loads(path.read_text(encoding="utf-8"))["expectations"]
+        has_raw = any(part.name.startswith("raw") for part in path.parent.iterdir())
+        if not has_raw or all(verdict["ok"] is not False for verdict in verdicts):
+            continue
+        again = remeasure(ROOT, path.parent)
+        run = run_under_test(
+            again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
+        )
+        printed = [verdict for verdict in run.verdicts if verdict.ok is False]
+        off += bool(printed)
+        if len(chance_notes(run)) < len(printed) and not check_run(again.lab, run):
+            silent.append(str(path.parent))
+    assert off >= 10
+    assert silent == []

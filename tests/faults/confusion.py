@@ -24,6 +24,9 @@ TITLES = {
     "later-first": "The same, when they judged for the first time",
     "review": "Runs that a reviewer broke",
     "honest": "Honest runs",
+    "scripts": "Faults in node scripts that changed a result",
+    "swaps": "Files of another run that changed a figure",
+    "odd": "Honest runs with odd settings",
 }
 # Findings that say nothing against a run: it is short, and says so.
 HARMLESS = frozenset({"duration"})

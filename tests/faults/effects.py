@@ -1,6 +1,7 @@
 """Of faults in node scripts: which changed a result, and were they named? And are honest runs with odd settings blamed?
 
     make checker-faults ARGS=--scripts      all of script_kinds once, and the honest runs of their settings beside them
+    make checker-faults ARGS=--swaps        files of another run, one by one
     make checker-faults ARGS='--odd 500'    so many honest runs, each with legal settings of its own
 
 A fault changed a result where goodput, delay or loss is by more than a twentieth outside of all honest runs of the same
@@ -9,17 +10,22 @@ settings. Of those none may be silent.
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confusion import FaultTable, record
 from script_kinds import BASES, SCRIPTS
+from swapped_kinds import PAIRS, swapped
 
-from faults import Fault, FaultyRun, Kind, faulty_runs, findings, measured
+from faults import Fault, FaultyRun, Kind, faulty_runs, findings, judged, measured
 from measuretwice.lab import Lab, Value
 
 # So many honest runs say what chance does to each of the settings.
@@ -38,11 +44,19 @@ RATES = (
 COUNTS = ("retransmits", "queue_drops", "queue_marks")
 WORDS = ("named", "unspecific", "wrong", "silent")
 UNSPECIFIC = frozenset({"unexplained", "refused"})
+# What is said of a test that is too short for its settings blames nobody: it is.
+TOO_SHORT = frozenset({"duration", "ten-seconds"})
+# What the tables of other faults call it.
+VERDICTS = {"named": "right", "unspecific": "said", "wrong": "said", "silent": "silent"}
 
 
-def changed(values: Mapping[str, Any], honest: Sequence[Mapping[str, Any]]) -> str:
+def changed(
+    values: Mapping[str, Any],
+    honest: Sequence[Mapping[str, Any]],
+    names: Sequence[str] = (*RATES, *COUNTS),
+) -> str:
     """Return which result a fault changed, and to what; nothing where it changed none."""
-    for name in (*RATES, *COUNTS):
+    for name in names:
         others = [other[name] for other in honest if isinstance(other.get(name), int | float)]
         value = values.get(name)
         if not others:
@@ -50,7 +64,8 @@ def changed(values: Mapping[str, Any], honest: Sequence[Mapping[str, Any]]) -> s
         if not isinstance(value, int | float):
             return f"{name} gone"
         low, high = min(others), max(others)
-        slack = CHANCE * max(high, 1) ** 0.5 if name in COUNTS else 0.001 * abs(high)
+        counted = name in COUNTS or all(isinstance(other, int) for other in others)
+        slack = CHANCE * max(high, 1) ** 0.5 if counted else max(0.001 * abs(high), 0.001)
         if value < (1 - OUTSIDE_RATIO) * low - slack or value > (1 + OUTSIDE_RATIO) * high + slack:
             return f"{name} {value:.4g} for {low:.4g} to {high:.4g}"
     return ""
@@ -73,6 +88,16 @@ class Effects:
     changing: Counter[str] = field(default_factory=Counter)
     harmless: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
+    table: FaultTable = field(default_factory=FaultTable)
+
+    def add(self, name: str, word: str, effect: str, told: Sequence[str]) -> None:
+        """Count one run of a kind's, and print what came of it."""
+        (self.changing if effect else self.harmless)[word] += 1
+        if effect:
+            self.table.add(name.rsplit(" ", 1)[0], VERDICTS[word], told)
+        line = f"{word:10} {name:44} {effect or '-':60} {', '.join(told) or 'nothing'}"
+        self.lines.append(line)
+        print(line, flush=True)
 
     def __str__(self) -> str:
         def row(title: str, counts: Counter[str]) -> str:
@@ -104,8 +129,9 @@ def prove_effects(
     workers: int,
     only: Sequence[str] = (),
     bases: Sequence[str] = tuple(BASES),
+    times: int = 1,
 ) -> tuple[Effects, list[str]]:
-    """Run every fault once, and the honest runs beside them; return what came of it, and which honest ones were blamed."""
+    """Run every fault so many times, and the honest runs beside them; return what came of it, and which honest ones were blamed."""
     honest: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     blamed = []
     for run in measured(faulty_runs(honest_kinds(bases), HONEST_EACH, 0, keep, seed), workers):
@@ -118,7 +144,8 @@ def prove_effects(
         for kind in SCRIPTS
         if not only or kind.name in only or kind.name.rsplit(" ", 1)[0] in only
     ]
-    for run in measured(faulty_runs(kinds, 1, 0, keep, seed), workers, strict=False):
+    drawn = [run for n in range(times) for run in faulty_runs(kinds, 1, 0, keep, seed + n)]
+    for run in measured(drawn, workers, strict=False):
         assert run.kind is not None
         told = findings(run)
         effect = (
@@ -126,15 +153,45 @@ def prove_effects(
             if run.failed.exists()
             else changed(values_of(run), honest[run.name.split()[-1]])
         )
-        # What is done to files changes no result of a run, but what is said of it.
         if run.fault.damage:
-            effect = "a file"
-        word = outcome(run.kind, told)
-        (effects.changing if effect else effects.harmless)[word] += 1
-        line = f"{word:10} {run.name:24} {effect or '-':60} {', '.join(told) or 'nothing'}"
-        effects.lines.append(line)
-        print(line, flush=True)
+            with tempfile.TemporaryDirectory(prefix="measuretwice-damaged-") as place:
+                folder = Path(place) / run.job.folder.name
+                shutil.copytree(run.job.folder, folder)
+                run.fault.damage(folder, run.twin.folder if run.twin else folder)
+                _, now = judged(run, folder)
+            own = {name: value for name, value in values_of(run).items() if name in now}
+            effect = changed(now, [own], sorted(own)) if now else "no figure left"
+        effects.add(run.name, outcome(run.kind, told), effect, told)
     return effects, blamed
+
+
+# --- files of other runs ---
+
+
+def prove_swaps(keep: Path, seed: int, workers: int, bases: Sequence[str] = ()) -> Effects:
+    """Put each kind of file of another run in place of one node's; return what came of it. A figure is changed where any
+    measured value is by more than a twentieth."""
+    effects = Effects()
+    pairs = {kind.name: (kind, names) for kind, names in PAIRS}
+    kinds = [kind for kind, _ in PAIRS if not bases or kind.name.split()[-1] in bases]
+    for run in measured(faulty_runs(kinds, 1, 0, keep, seed), workers):
+        assert run.twin is not None
+        kind, names = pairs[run.name]
+        known, values = judged(run, run.job.folder)
+        for name in names:
+            damage = swapped(name, random.Random(f"{seed} {run.name} {name}").random())
+            with tempfile.TemporaryDirectory(prefix="measuretwice-swapped-") as place:
+                folder = Path(place) / run.job.folder.name
+                shutil.copytree(run.job.folder, folder)
+                node = damage(folder, run.twin.folder)
+                if not node:
+                    continue
+                told, now = judged(run, folder)
+            told = [finding for finding in told if finding not in known]
+            effect = changed(now, [values], sorted(values)) if now else "no figure left"
+            which, base = run.name.rsplit(" ", 1)
+            effects.add(f"{name} {which} {base}", outcome(kind, told), effect, told)
+    return effects
 
 
 # --- honest runs with odd settings ---
@@ -177,15 +234,45 @@ def odd(lab: Lab, chance: random.Random) -> tuple[int, dict[str, Value]]:
     return trial, changes
 
 
-def prove_odd(count: int, keep: Path, seed: int, workers: int) -> list[str]:
-    """Run honest runs with odd settings and return those that were blamed, in words."""
+def prove_odd(count: int, keep: Path, seed: int, workers: int) -> tuple[FaultTable, list[str]]:
+    """Run honest runs with odd settings; return what was said of each, by lab, and those that were blamed, in words."""
     blamed = []
+    table = FaultTable()
     for done, run in enumerate(measured(faulty_runs([], 1, count, keep, seed, odd), workers), 1):
-        if told := [name for name in findings(run) if name != "duration"]:
+        told = findings(run)
+        blaming = [name for name in told if name not in TOO_SHORT]
+        table.add(run.lab.name, "blamed" if blaming else "honest", told)
+        if blaming:
             blamed.append(
-                f"{', '.join(told)}: trial {run.job.plan.trial}, seed {run.job.plan.seed}, {run.job.out.name}: {run.words}"
+                f"{', '.join(blaming)}: trial {run.job.plan.trial}, seed {run.job.plan.seed}, {run.job.out.name}: {run.words}"
             )
             print(f"blamed: {blamed[-1]}", flush=True)
         if done % 20 == 0:
             print(f"{done} of {count} honest runs, {len(blamed)} blamed", flush=True)
-    return blamed
+    return table, blamed
+
+
+def prove_all(chosen: argparse.Namespace) -> int:
+    """Run what the command line asks for, print and keep it; return 1 where a fault was silent or an honest run blamed."""
+    tables: dict[str, FaultTable] = {}
+    blamed: list[str] = []
+    silent = 0
+    if chosen.odd:
+        tables["odd"], blamed = prove_odd(chosen.odd, chosen.keep, chosen.seed, chosen.workers)
+    proofs = []
+    if chosen.scripts:
+        effects, more = prove_effects(
+            chosen.keep, chosen.seed, chosen.workers, chosen.kind, times=chosen.times or 1
+        )
+        blamed += more
+        proofs.append(("scripts", effects))
+    if chosen.swaps:
+        proofs.append(("swaps", prove_swaps(chosen.keep, chosen.seed, chosen.workers)))
+    for group, effects in proofs:
+        print(effects)
+        tables[group] = effects.table
+        silent += effects.changing["silent"]
+    print("\n".join(f"blamed: {line}" for line in blamed))
+    if chosen.record:
+        record(chosen.record, tables, {})
+    return 1 if blamed or silent else 0

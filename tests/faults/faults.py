@@ -6,6 +6,7 @@
     make checker-faults ARGS='--kept'           only the kinds that judge: no check was written with them in view
     make checker-faults ARGS='--review'         the runs that a reviewer broke, once each
     make checker-faults ARGS='--scripts'        faults in node scripts: which changed a result, and were they named?
+    make checker-faults ARGS='--swaps'          files of other runs, one by one
     make checker-faults ARGS='--odd 500'        so many honest runs with odd but legal settings
     make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from
 
@@ -32,6 +33,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from confusion import RECORD, TITLES, FaultTable, record, verdict
 
@@ -69,6 +71,13 @@ FIRST_STEP = "\nstep "
 # Where in a run's raw files it stands that a line of the fault itself failed.
 BOTCHED = "fault-failed"
 WALL_LIMIT_S = 900
+# Who can't be measured is refused, and should be told why: which words of a refusal name which cause.
+REFUSALS = {
+    "two-runs": "is of another run",
+    "flows": "flows, and one was meant",
+    "wrong-algorithm": "the kernel doesn't have it, or a route has another one locked",
+    "duration": "the shortest was there for",
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class Fault:
     `early` are shell lines for the guest before the lab's own set-up, `before` after it, before the first snapshot;
     `during` the same after that, each in the background; `exports` are settings that differ from the plan's, of which
     the run knows. `damage` is done to a copy of the finished run's folder; its second argument is
-    another run's, of the same settings and another seed, where `twin` asks for one.
+    another run's, of another seed and the same settings but for those of `twin_with`, where `twin` asks for one.
     """
 
     early: Sequence[str] = ()
@@ -87,6 +96,7 @@ class Fault:
     exports: Mapping[str, Value] = field(default_factory=dict)
     damage: Callable[[Path, Path], None] | None = None
     twin: bool = False
+    twin_with: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -250,7 +260,8 @@ def faulty_runs(
         job = replace(job, backend=faulty, out=out)
         twin = None
         if fault.twin:
-            plan = replace(job.plan, seed=job.plan.seed + 1)
+            params = CheckedParams(lab, job.plan.params | fault.twin_with, "a twin's settings")
+            plan = replace(job.plan, seed=job.plan.seed + 1, params=params)
             twin = replace(job, plan=plan, out=out / "twin", backend=Faulty(kernel, Fault()))
         drawn.append(FaultyRun(kind, n, lab, job, fault, twin))
     return drawn
@@ -275,9 +286,12 @@ def measured(
     ]
     if not todo:
         return
+    told: set[Path] = set()
     with dispatcher(todo[0].backend, workers, len(todo)) as crew:
         for job, outcome in crew.run_all(todo):
             faulty_run = by_folder[job.folder]
+            if faulty_run.job.folder in told:
+                continue
             work = job.folder.with_name(f".{job.folder.name}.work")
             botched = any((folder / "raw" / BOTCHED).exists() for folder in (job.folder, work))
             if botched and not strict:
@@ -290,8 +304,10 @@ def measured(
                 if job is faulty_run.twin:
                     raise outcome
                 faulty_run.failed.write_text(f"{outcome}\n", encoding="utf-8")
+                told.add(faulty_run.job.folder)
                 yield faulty_run
             elif all(is_finished(part.folder) for part in _jobs(faulty_run)):
+                told.add(faulty_run.job.folder)
                 yield faulty_run
 
 
@@ -305,7 +321,7 @@ def findings(faulty_run: FaultyRun) -> list[str]:
     That is kept beside the run, until the checks or the faults are others.
     """
     if faulty_run.failed.exists():
-        return ["refused"]
+        return refused(faulty_run.failed.read_text(encoding="utf-8"))
     code = digest_of_packages(*DERIVING).hex()
     own = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     facts = (faulty_run.lab.folder / "lab.toml").read_bytes() + (
@@ -328,10 +344,16 @@ def findings(faulty_run: FaultyRun) -> list[str]:
 
 
 def _checked(faulty_run: FaultyRun, folder: Path) -> list[str]:
+    return judged(faulty_run, folder)[0]
+
+
+def judged(faulty_run: FaultyRun, folder: Path) -> tuple[list[str], Mapping[str, Any]]:
+    """Return the findings on a run's files, as they stand in a folder, and what they measure; of one that is refused
+    "refused", and what else its words say."""
     try:
         again = remeasure(ROOT, folder)
-    except UserError:
-        return ["refused"]
+    except UserError as error:
+        return refused(str(error)), {}
     reference = reference_host_state(ROOT, faulty_run.lab, faulty_run.job.plan.params)
     run = run_under_test(
         faulty_run.lab,
@@ -341,8 +363,12 @@ def _checked(faulty_run: FaultyRun, folder: Path) -> list[str]:
         again.host_state,
         reference,
     )
-    found = check_run(faulty_run.lab, run)
-    return [finding.id for finding in found]
+    return [finding.id for finding in check_run(faulty_run.lab, run)], again.measured
+
+
+def refused(words: str) -> list[str]:
+    """Return "refused", and the finding whose cause the words of a refusal name."""
+    return ["refused", *(finding for finding, word in REFUSALS.items() if word in words)]
 
 
 def prove(drawn: Sequence[FaultyRun], workers: int, talk: bool) -> FaultTable:
@@ -370,7 +396,9 @@ def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--times", type=int, default=5, help="runs of each kind")
+    options.add_argument(
+        "--times", type=int, help="runs of each kind [5; of faults in node scripts 1]"
+    )
     options.add_argument("--honest", type=int, help="honest runs [as many as with faults]")
     options.add_argument("--seed", type=int, default=1, help="draws other settings and faults")
     options.add_argument("--kind", action="append", default=[], help="this kind, not all")
@@ -386,20 +414,17 @@ def main() -> int:
         "--scripts", action="store_true", help="faults in node scripts, and what each changed"
     )
     options.add_argument(
+        "--swaps", action="store_true", help="each kind of file of another run in place of its own"
+    )
+    options.add_argument(
         "--odd", type=int, default=0, help="so many honest runs with odd but legal settings"
     )
     chosen = options.parse_args()
-    if chosen.scripts or chosen.odd:
-        from effects import prove_effects, prove_odd
+    if chosen.scripts or chosen.odd or chosen.swaps:
+        from effects import prove_all
 
-        blamed = prove_odd(chosen.odd, chosen.keep, chosen.seed, chosen.workers)
-        silent = 0
-        if chosen.scripts:
-            effects, more = prove_effects(chosen.keep, chosen.seed, chosen.workers, chosen.kind)
-            print(effects)
-            blamed, silent = [*blamed, *more], effects.changing["silent"]
-        print("\n".join(f"blamed: {line}" for line in blamed))
-        return 1 if blamed or silent else 0
+        return prove_all(chosen)
+    chosen.times = chosen.times or 5
     groups = {"known": () if chosen.kept else KNOWN}
     groups |= {} if chosen.known else {"kept": KEPT, "later": LATER}
     if chosen.review:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lab_nodes import (
@@ -36,6 +37,9 @@ WIRE: Mapping[str, Value] = {
     "rate_mbit": 20, "buffer_bytes": 100000, "duration_s": 24, "average_from_s": 12,
 }  # fmt: skip
 QUEUE: Mapping[str, Value] = {"rate_mbit": 50, "duration_s": 6}
+CROWD: Mapping[str, Value] = {
+    "rate_mbit": 20, "buffer_bytes": 600000, "duration_s": 30, "warmup_s": 5, "start_spread_ms": 1000,
+}  # fmt: skip
 BASES: Mapping[str, Settings] = {
     "C2": ("calibrate", 2, {}),
     "M7": ("mathis", 7, {"duration_s": 40}),
@@ -44,6 +48,7 @@ BASES: Mapping[str, Settings] = {
     "Q1": ("queues", 1, QUEUE),
     "Q21": ("queues", 21, QUEUE),
     "Q48": ("queues", 48, QUEUE),
+    "S4": ("scale", 4, CROWD),
 }
 EACH = "M7 B3 V2 Q1"
 ROUTE = SET | {"receive-window"}
@@ -143,7 +148,7 @@ def tbf(words: str, limit: bool = True) -> Callable[..., Fault]:
         size = params.get("buffer_bytes", 10000000)
         more = drawn(words, chance)
         burst = "" if "burst" in more else f"burst {params.get('burst_bytes', 32768)} "
-        shown = "handle 1: " if lab.name == "queues" else ""
+        shown = "handle 1: " if lab.name in ("queues", "scale") else ""
         command = f"tc qdisc change dev {device} root {shown}tbf rate {params['rate_mbit']}mbit {burst}limit {size} {more}"
         return before(at(node, command))
 
@@ -331,4 +336,27 @@ OWN = [
         f"sleep 3; {replaced_root(SENDERS[lab.name][0], 'eth0', 'netem limit 100000 loss 2%')}")),
     *staged("forwarding-burst", "V2", SET | DROPS, at_link("tc qdisc replace dev eth0 root pfifo limit 3")),
 ]  # fmt: skip
-SCRIPTS = (*STAGED, *OWN)
+# Of those that need no other lab's nodes so many are put into lab 03's scripts as well: which, is drawn.
+IN_A_CROWD = 40
+ANYWHERE = {
+    "cubic-beta", "tbf-overhead", "tbf-linklayer", "tbf-mpu", "tbf-peakrate", "fq-maxrate", "route-initrwnd",
+    "mtu-probing", "route-mtu-lock", "iperf-b", "iperf-w", "iperf-P-3", "backlog",
+}  # fmt: skip
+
+
+def _stem(kind: Kind) -> str:
+    return kind.name.rsplit(" ", 1)[0]
+
+
+def crowded() -> list[Kind]:
+    """Return faults in the scripts of lab 03."""
+    any_lab = {_stem(kind): kind for kind in STAGED if _stem(kind) in ANYWHERE}
+    any_lab |= {_stem(kind): kind for kind in OWN if _stem(kind) != "codel-at-link"}
+    lab, trial, changes = BASES["S4"]
+    return [
+        replace(any_lab[stem], name=f"{stem} S4", labs=(lab,), settings=(trial, changes))
+        for stem in random.Random("S4").sample(sorted(any_lab), IN_A_CROWD)
+    ]
+
+
+SCRIPTS = (*STAGED, *OWN, *crowded())

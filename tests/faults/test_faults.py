@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from confusion import verdict
-from effects import changed, odd, prove_effects, prove_odd
+from effects import changed, odd, prove_effects, prove_odd, prove_swaps
 from fault_kinds import KNOWN
 from script_kinds import SCRIPTS
 
@@ -79,7 +79,11 @@ def test_a_sample_of_faults_is_named_and_of_odd_runs_silent(tmp_path: Path) -> N
     effects, blamed = prove_effects(tmp_path, 1, 1, ["htb-rate C2", "route-initrwnd C2"], ["C2"])
     print(effects)
     assert (effects.changing, blamed) == (Counter(named=2), [])
-    assert prove_odd(3, tmp_path, 2, 1) == []
+    assert prove_odd(3, tmp_path, 2, 1)[1] == []
+    swaps = prove_swaps(tmp_path, 1, 1, ["M7"])
+    print(swaps)
+    assert swaps.changing["named"] >= 10
+    assert swaps.changing.total() == swaps.changing["named"]
 
 
 @pytest.mark.nightly("a sample of each, above")
@@ -89,7 +93,8 @@ def test_no_fault_in_a_script_is_silent_and_no_odd_run_blamed(tmp_path: Path) ->
     effects, blamed = prove_effects(tmp_path, 1, 1)
     print(effects)
     assert (effects.changing["silent"], blamed) == (0, [])
-    assert prove_odd(60, tmp_path, 1, 1) == []
+    assert prove_odd(60, tmp_path, 1, 1)[1] == []
+    assert prove_swaps(tmp_path, 1, 1).changing["silent"] == 0
 
 
 @pytest.mark.nightly(

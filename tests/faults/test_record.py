@@ -49,6 +49,16 @@ def test_nine_in_ten_known_faults_got_their_cause() -> None:
     assert sums["right"] >= 0.9 * sums.total()
 
 
+def test_faults_in_scripts_and_files_of_other_runs_were_never_passed_over() -> None:
+    for group, least in (("scripts", 100), ("swaps", 40)):
+        sums = FaultTable.from_json(RECORDED[group]).sums
+        assert sums.total() >= least, group
+        assert sums["silent"] == 0, group
+    odd = FaultTable.from_json(RECORDED["odd"])
+    assert odd.sums["honest"] >= 500
+    assert odd.sums["blamed"] == 0
+
+
 def test_a_record_keeps_what_it_had(tmp_path: Any) -> None:
     first, second = FaultTable(), FaultTable()
     first.add("a-kind", "silent", [])

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from measuretwice.checks.configuration import differences_of
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.measure.host_state import Interface, Socket, place_of
 from measuretwice.parse import Qdisc
@@ -30,12 +31,17 @@ COUNTER_SLACK_BYTES = 100_000
 # some cards count more: a frame's checksum.
 PACKET_SHARE = 0.0005
 PACKET_SLACK = 50
-# From a queue's last sample to the snapshot: flows that end a little later than others, and what was still waiting.
+# From a queue's last sample to the snapshot: flows that end a little later than others. An AQM may throw away some of
+# what was waiting.
 LAST_SLACK_S = 1.5
-LAST_SLACK_BYTES = 1_000_000
+SAMPLER_SLACK_S = 0.5
+LAST_SLACK_BYTES = 200_000
+LAST_PACKETS = 10
 LAST_DROPS = 2
 LAST_DROP_BYTES = 50_000
 LEAST_PACKETS = 1000
+# A flow that resent more has left its events behind.
+FEW_RESENT = 3
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
 # Two hosts' clocks, and iperf3's, which says when it began to a second.
@@ -85,14 +91,20 @@ def unfit(run: RunUnderTest) -> Finding | None:
     needs=("mss_bytes",),
 )
 def two_runs(run: RunUnderTest) -> Finding | Right | None:
-    for found in (*_connections(run), *_bytes(run), *_counters(run), *_last_samples(run)):
+    for contradiction in (
+        *_connections(run),
+        *_bytes(run),
+        *_counters(run),
+        *_ip_counts(run),
+        *_last_samples(run),
+    ):
         return Finding(
             "two-runs",
-            found,
+            contradiction,
             "the same connections, and the same bytes but for what was still on its way",
             "Two files disagree about the same thing. Either they aren't of the same connections or not of all of their time, or one "
             "of the tools counts something else.",
-            symptom=found,
+            symptom=contradiction,
         )
     return None
 
@@ -117,6 +129,15 @@ def _connections(run: RunUnderTest) -> Iterator[str]:
             yield (
                 f"{other.node}'s samples of ss have a flow from port {other.port}, and none from a port "
                 "that its iperf3 names"
+            )
+    for node in host_state.nodes.values():
+        own = [socket for socket in run.data_sockets() if socket.node == node.name]
+        lost = all(socket.last and (socket.last.retrans_total or 0) > FEW_RESENT for socket in own)
+        if node.event_ports and own and lost and not node.event_ports & {s.port for s in own}:
+            yield (
+                f"the kernel's events on {node.name} are of connections from port "
+                f"{', '.join(map(str, sorted(node.event_ports)))}, and ss has its data go from port "
+                f"{', '.join(str(socket.port) for socket in own)}"
             )
 
 
@@ -193,15 +214,50 @@ def _counters(run: RunUnderTest) -> Iterator[str]:
                     )
 
 
+def _ip_counts(run: RunUnderTest) -> Iterator[str]:
+    """Yield where a node's IP counted other packets than its interfaces, if nothing joins them up or throws them away."""
+    if run.host_state is None or run.brought or any(d.matters for d in differences_of(run)):
+        return
+    for node in run.host_state.nodes.values():
+        interfaces = node.interfaces.values()
+        joined = any(
+            interface.settings.get("generic-receive-offload") != "off" for interface in interfaces
+        )
+        ways = (
+            (
+                "received",
+                node.ip_received,
+                [interface.received_packets for interface in interfaces],
+            ),
+            ("sent", node.ip_sent, [interface.sent_packets for interface in interfaces]),
+        )
+        dropping = any(any(interface.drops.values()) for interface in interfaces)
+        for way, by_ip, counts in ways:
+            if by_ip is None or joined or not counts or None in counts:
+                continue
+            if way == "sent" and dropping:
+                continue
+            by_link = sum(count or 0 for count in counts)
+            if abs(by_link - by_ip) > PACKET_SLACK + COUNTER_SHARE * by_link:
+                yield (
+                    f"{node.name}'s interfaces {way} {by_link} packets (ip -s link), and by its protocols' count "
+                    f"they are {by_ip} (nstat)"
+                )
+
+
 def _last_samples(run: RunUnderTest) -> Iterator[str]:
-    """A queue's last sample and the snapshot after it are of one counter, which only grows; and by little, since the
-    sampler ends when the flows have."""
-    host_state = run.host_state
-    interval_s = (run.param("sample_interval_s") or 1.0) + LAST_SLACK_S
-    for span in host_state.queues_sampled if host_state else ():
-        node = host_state.nodes.get(span.node) if host_state else None
+    """A queue's last sample and the snapshot after it are of one counter, which only grows: by what waited, and by what came
+    until the flows ended."""
+    state = run.host_state
+    interval_s = (run.param("sample_interval_s") or 1.0) + SAMPLER_SLACK_S
+    ended_s = max((socket.rtts[-1][0] for socket in run.data_sockets() if socket.rtts), default=0.0)
+    for span in state.queues_sampled if state else ():
+        node = state.nodes.get(span.node) if state else None
         interfaces = node.interfaces.values() if node else ()
         after = [qdisc for interface in interfaces for qdisc in interface.qdiscs_after or ()]
+        went_on_s = interval_s + (
+            min(max(ended_s - span.last_s, 0), LAST_SLACK_S) if ended_s else LAST_SLACK_S
+        )
         for qdisc in span.last:
             same = [
                 other
@@ -210,20 +266,24 @@ def _last_samples(run: RunUnderTest) -> Iterator[str]:
             ]
             if len(same) != 1 or qdisc.kind in ("noqueue", "mq"):
                 continue
-            bytes_, drops = (
+            bytes_, drops, waited = (
                 (getattr(same[0], name) or 0) - (getattr(qdisc, name) or 0)
-                for name in ("sent_bytes", "drops")
+                for name in ("sent_bytes", "drops", "backlog_bytes")
             )
-            most = LAST_SLACK_BYTES + interval_s * (run.param("rate_mbit") or math.inf) * 125_000
+            most = (
+                LAST_SLACK_BYTES
+                + went_on_s * (run.param("rate_mbit") or math.inf) * 125_000
+                - waited
+            )
+            least = -waited - USUAL_MSS_BYTES * (drops + LAST_PACKETS)
             if (
-                bytes_ < 0
-                or bytes_ > most
-                or drops < 0
-                or drops > LAST_DROPS + bytes_ / LAST_DROP_BYTES
+                not max(0, least) <= bytes_ <= most
+                or not 0 <= drops <= LAST_DROPS + bytes_ / LAST_DROP_BYTES
             ):
                 yield (
-                    f"the last sample in {span.source} has {qdisc.sent_bytes} B sent and {qdisc.drops} dropped by "
-                    f"{qdisc.kind}, the snapshot after the run {same[0].sent_bytes} B and {same[0].drops}"
+                    f"the last sample in {span.source} has {qdisc.sent_bytes} B sent, {qdisc.backlog_bytes or 0} B waiting and "
+                    f"{qdisc.drops} packets dropped by {qdisc.kind}, the snapshot after the run {same[0].sent_bytes} B and "
+                    f"{same[0].drops} packets"
                 )
 
 

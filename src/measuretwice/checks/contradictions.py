@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import statistics
 
+from measuretwice.checks.configuration import differences_of
 from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.measure.host_state import Socket, Span
+from measuretwice.measure.raw import key_of
+from measuretwice.tcp.traces import interpolate
 
 # Queues from which packets go in the order in which they came: each waits for all before it.
 FIFOS = frozenset({"pfifo_fast", "pfifo", "bfifo"})
 LEAST_QUEUE_MS = 5.0
-# Of the queue's mean delay, so much at least a ping beside the flows has waited; 0.84 is the least that was seen.
+# Of the queue's mean delay, so much at least a ping beside the flows has waited; 0.78 is the least that was seen.
 WAITED_RATIO = 0.5
+# And at most so much; 0.98 is the most that was seen, and 1.01 of the longest ping over the longest queue.
+MOST_WAITED_RATIO = 1.25
 # TCP's smallest round-trip time is no shorter than ping's, but for chance.
 PATH_RATIO = 1.5
 PATH_SLACK_MS = 2.0
@@ -23,6 +30,15 @@ FEW_NEEDLESS = 20
 NEEDLESS_RATIO = 0.5
 # net.ipv4.tcp_reordering, from which each connection starts.
 USUAL_REORDERING = 3
+# Round-trip times and a queue's length, sampled by ss and tc: in runs that are one they agree by 0.85 and more.
+LEAST_CORRELATION = 0.7
+LEAST_PAIRS = 100
+# How far from their mean they are, on average: a short queue that fills and drains between two samples tells nothing.
+LEAST_SPREAD_MS = 4.0
+# One that is mostly empty fills in bursts, which samples miss.
+LEAST_BUSY_SHARE = 0.8
+LEAST_USED = 0.9
+CLOCK_DIFFERENCES_S = (-0.3, 0.0, 0.3)
 
 
 @check(
@@ -37,7 +53,7 @@ USUAL_REORDERING = 3
         ),
     ),
     needs=(
-        "busy_ping_mean_ms", "path_rtt_ms", "queue_delay_mean_ms", "queue_kind", "ping_rtt_min_ms", "rtt_min_ms",
+        "busy_ping_mean_ms", "busy_ping_max_ms", "queue_max_bytes", "path_rtt_ms", "queue_delay_mean_ms", "queue_kind", "ping_rtt_min_ms", "rtt_min_ms",
         "*_path_rtt_ms",
     ),
 )  # fmt: skip
@@ -53,11 +69,27 @@ def ping_elsewhere(run: RunUnderTest) -> Finding | None:
                 "from which packets go in their order",
                 f"some {path_ms + queue_ms:.3g} ms: path and queue",
             )
+        longest_ms = run.measured("busy_ping_max_ms") or busy_ms
+        rate_mbit, queue_bytes = run.param("rate_mbit"), run.measured("queue_max_bytes")
+        most_ms = 8e-3 * queue_bytes / rate_mbit if rate_mbit and queue_bytes else math.inf
+        for what, lasted_ms, waited_ms in (
+            ("pings", busy_ms, queue_ms),
+            ("a ping", longest_ms, most_ms),
+        ):
+            if lasted_ms <= path_ms + MOST_WAITED_RATIO * waited_ms + LEAST_QUEUE_MS:
+                continue
+            differing = any(difference.matters for difference in differences_of(run))
+            if queue_ms >= LEAST_QUEUE_MS and not differing:
+                return _elsewhere(
+                    f"{what} of {lasted_ms:.3g} ms beside the flows, on a path of {path_ms:.3g} ms with a queue of "
+                    f"{waited_ms:.3g} ms{'' if what == 'pings' else ' at most'} (tc)",
+                    f"some {path_ms + waited_ms:.3g} ms: path and queue",
+                )
     if "tcp-split" in run.meanings:
         return None
     pings = {"the flow": run.measured("ping_rtt_min_ms"), **run.measured_group("*_path_rtt_ms")}
     least = {"the flow": run.measured("rtt_min_ms")}
-    least |= {socket.node: socket.rtt_min_ms for socket in run.data_sockets()}
+    least |= {key_of(socket.node): socket.rtt_min_ms for socket in run.data_sockets()}
     for who, ping_ms in pings.items():
         tcp_ms = least.get(who)
         if ping_ms and tcp_ms and ping_ms > PATH_RATIO * tcp_ms + PATH_SLACK_MS:
@@ -137,3 +169,57 @@ def reordering(run: RunUnderTest) -> Finding | None:
         "Packets overtook each other, and TCP took those that were late for lost: the window shrinks as by losses.",
         symptom=f"{needless:.0f} of {again:.0f} segments were resent though the receiver had them",
     )  # fmt: skip
+
+
+@check(FindingKind("samples"), needs=("utilisation",))
+def another_queue(run: RunUnderTest) -> Finding | None:
+    """A round-trip time goes up and down with the queue in which the packet waited."""
+    state = run.host_state
+    if state is None or run.brought or run.meanings & {"rate-varies", "tcp-split"}:
+        return None
+    if (run.measured("utilisation") or 0.0) < LEAST_USED:
+        # Something else than this queue holds the flows up.
+        return None
+    if any(difference.matters for difference in differences_of(run)):
+        # Somewhere else there may be a queue that the lab doesn't have.
+        return None
+    for span in state.queues_sampled:
+        alike = [
+            correlation
+            for socket in run.data_sockets()
+            if (correlation := _alike(socket, span)) is not None
+        ]
+        if alike and max(alike) < LEAST_CORRELATION:
+            words = f"TCP's round-trip times go up and down with the queue in {span.source} at a correlation of {max(alike):.2f}"
+            return Finding(
+                "samples", words, "of nearly 1: a packet's round-trip time is the path's and the queue's",
+                "The samples of the queue are of another run, or of another queue than the one that the flows waited in; or "
+                "what ss printed is.",
+                symptom=words,
+            )  # fmt: skip
+    return None
+
+
+def _alike(socket: Socket, span: Span) -> float | None:
+    """Return the correlation of a flow's round-trip times and the queue's length when their packets came to it, at the best of
+    some differences of the clocks; None where too little is known of it, or both hardly change."""
+    times = [time_s for time_s, _ in span.backlogs]
+    waiting = [bytes_ for _, bytes_ in span.backlogs]
+    best = None
+    for late_s in CLOCK_DIFFERENCES_S:
+        pairs = [
+            (rtt_ms, interpolate(times, waiting, at_s))
+            for time_s, rtt_ms in socket.rtts
+            if times and times[0] <= (at_s := time_s - rtt_ms / 1e3 + late_s) <= times[-1]
+        ]
+        if len(pairs) < LEAST_PAIRS:
+            continue
+        rtts_ms, lengths = zip(*pairs, strict=True)
+        mean_ms = statistics.fmean(rtts_ms)
+        spread_ms = statistics.fmean(abs(rtt_ms - mean_ms) for rtt_ms in rtts_ms)
+        busy = sum(length > 0 for length in lengths) >= LEAST_BUSY_SHARE * len(lengths)
+        if spread_ms < LEAST_SPREAD_MS or not busy or not statistics.pstdev(lengths):
+            continue
+        correlation = statistics.correlation(rtts_ms, lengths)
+        best = correlation if best is None else max(best, correlation)
+    return best

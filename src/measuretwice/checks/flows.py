@@ -193,6 +193,11 @@ COUNT_TOLERANCE_RATIO = 0.25
 COUNT_TOLERANCE = 5
 LOSS_TOLERANCE_RATIO = 0.15
 LOSS_TOLERANCE = 10
+INDEX_TOLERANCE = 0.05
+# How lab 03's summary is made where none of its cases is staged.
+OWN_DEFINITIONS = {
+    "average": "common", "halvings_by": "events", "loss_by": "drops", "count_by": "found",
+}  # fmt: skip
 # Within this factor of its fair share a flow counts as fair.
 FAIR_FACTOR = 1.5
 
@@ -391,6 +396,33 @@ def mislabelled_row(run: RunUnderTest) -> Finding | None:
         "The numbers are right and stand under another's name. No rule of physics sees that; only who "
         "recomputes the row from the flows.",
     )
+
+
+@check(
+    FindingKind("two-runs"),
+    needs=("own_jain", "jains_index", "own_losses", "queue_drops", "own_halvings", "halvings"),
+)
+def another_summary(run: RunUnderTest) -> Finding | None:
+    """A summary by the lab's own definitions agrees with the files that it was made of."""
+    if any(run.params.get(name) != value for name, value in OWN_DEFINITIONS.items()):
+        return None
+    compared = (
+        ("an index", run.measured("own_jain"), run.measured("jains_index"), 0.0, INDEX_TOLERANCE),
+        ("losses", run.measured("own_losses"), run.measured("queue_drops"), LOSS_TOLERANCE_RATIO, LOSS_TOLERANCE),
+        ("halvings", run.measured("own_halvings"), run.measured("halvings"), COUNT_TOLERANCE_RATIO, COUNT_TOLERANCE),
+    )  # fmt: skip
+    for what, own, true, ratio, slack in compared:
+        if own is not None and true is not None and abs(own - true) > ratio * true + slack:
+            return Finding(
+                "two-runs",
+                f"a summary with {what} of {own:.4g}"
+                if ratio == 0
+                else f"a summary with {own:.4g} {what}",
+                f"{true:.4g}, by the files of the flows and the queue",
+                "By the same definitions the same files make the same numbers: this summary is of another run.",
+                symptom=f"a summary says {own:.4g}, and the files say {true:.4g}",
+            )
+    return None
 
 
 @check(

@@ -30,6 +30,7 @@ from measuretwice.tcp.traces import interpolate
 LAST_NORMAL_STATE = 1
 DAY_S = 86_400.0
 STALL_SAMPLES = 3
+_RTT = re.compile(r" rtt:([\d.]+)/")
 _COUNTS = re.compile(r" (snd_wnd|cwnd|unacked|mss|bytes_acked):(\d+)")
 # What holds a connection up: its own window, its receiver's, its program, its buffer. A window with so much in it is full.
 WINDOW, RECEIVER, PROGRAM, BUFFER = "cwnd", "snd_wnd", "app_limited", "sndbuf_limited"
@@ -43,6 +44,7 @@ class SsHistory:
     acknowledged while that was sampled three times at least.
 
     `held_up_by` has how many of its samples show what held it up: WINDOW, RECEIVER, PROGRAM, BUFFER, or None where none of these.
+    `rtts` are its round-trip times (ms) with their Unix times.
     """
 
     last: SsSocket
@@ -52,6 +54,7 @@ class SsHistory:
     window_usual_bytes: int | None
     stalled_s: float
     held_up_by: Mapping[str | None, int]
+    rtts: tuple[tuple[float, float], ...]
 
 
 @dataclass
@@ -63,6 +66,7 @@ class _History:
     line: str = ""
     queued: bool = False
     windows: list[int] = field(default_factory=list)
+    rtts: list[tuple[float, float]] = field(default_factory=list)
     held_up_by: Counter[str | None] = field(default_factory=Counter)
     acked: int = -1
     same_since_s: float = 0.0
@@ -74,6 +78,8 @@ class _History:
         counts = {name: int(count) for name, count in _COUNTS.findall(line)}
         if window := counts.get("snd_wnd"):
             self.windows.append(window)
+        if rtt_ms := _RTT.search(line):
+            self.rtts.append((now_s, float(rtt_ms[1])))
         if "cwnd" in counts:
             self.held_up_by[_held_up_by(counts, line)] += 1
         if "bytes_acked" not in counts:
@@ -133,6 +139,7 @@ def histories_of(text: str, source: str) -> list[SsHistory]:
             statistics.median_low(history.windows) if history.windows else None,
             history.stalled_s,
             history.held_up_by,
+            tuple(history.rtts),
         )
         for history in by_ends.values()
         if is_sender(history)
@@ -213,7 +220,7 @@ def read_connections(files: FlowFiles | CrowdFiles, raw: Path) -> list[Connectio
         if not run.error:
             by_folder[path.parent].append((path, run))
         elif not many:
-            raise ParseError(name_of(path), "error", f"iperf3 says: {run.error}")
+            raise ParseError(name_of(path), "error", what_iperf3_says(run.error))
     found = []
     for folder, clients in by_folder.items():
         log = folder / files.ss
@@ -225,9 +232,21 @@ def read_connections(files: FlowFiles | CrowdFiles, raw: Path) -> list[Connectio
                 if match := seen.get((ends.local_port, ends.remote_port if many else None)):
                     found.append(Connection(path, run, ends, *match))
                 elif not many:
-                    problem = f"holds nothing of port {ends.local_port}"
-                    raise ParseError(name_of(log), "file", problem)
+                    problem = f"holds nothing of port {ends.local_port}, from which {path.name} beside it has its data go"
+                    raise ParseError(
+                        name_of(log), "file", f"{problem}: one of them is of another run"
+                    )
     return sorted(found, key=lambda c: (c.trace.node, c.ends.local_port, c.ends.remote_port))
+
+
+def what_iperf3_says(error: str) -> str:
+    """Return in words why a test failed; of an algorithm that it couldn't have, what else may be the reason."""
+    why = (
+        ": the kernel doesn't have it, or a route has another one locked (ip route: congctl)"
+        if "TCP_CONGESTION" in error
+        else ""
+    )
+    return f"iperf3 says: {error}{why}"
 
 
 def traces_by_port(

@@ -123,8 +123,12 @@ def read_flows(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[F
     if isinstance(files, CrowdFiles):
         start_s += float(params[files.warmup])
     if start_s >= end_s:
-        warm = " and warm" if isinstance(files, CrowdFiles) else ""
-        raise ParseError(files.ss, "file", f"at no moment were all flows there{warm}")
+        warm = (
+            f" and warm (after {params[files.warmup]:g} s)" if isinstance(files, CrowdFiles) else ""
+        )
+        shortest_s = min(c.trace.time_s[-1] - c.trace.time_s[0] for c in connections)
+        problem = f"at no moment were all flows there{warm}; the shortest was there for {shortest_s:.3g} s"
+        raise ParseError(files.ss, "file", problem)
     if isinstance(files, CrowdFiles):
         return _many(lab, files, raw, params, connections, (start_s, end_s))
     return _few(lab, files, raw, params, connections, (start_s, end_s))
@@ -286,7 +290,11 @@ def _one_sender(
         if trace.node == sender.node
     ]
     if len(pairs) != 1:
-        raise ParseError(sender.node, "file", f"has {len(pairs)} flows; expected one")
+        raise ParseError(
+            sender.node,
+            "file",
+            f"sent {len(pairs)} flows, and one was meant: look at iperf3's options (-P)",
+        )
     flow, trace = pairs[0]
     start_s, end_s = common_interval(traces)
     steady_s = max(start_s, trace.time_s[0] + float(params[sender.average_from]))

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.measure.connections import SsHistory, histories_of
-from measuretwice.measure.node_state import STATE, state_of
+from measuretwice.measure.node_state import STATE, event_ports, packets_by_ip, state_of
+from measuretwice.measure.queue import backlogs_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.measure.transfers import Transfer, transfers_in
 from measuretwice.parse import (
@@ -32,8 +33,9 @@ from measuretwice.parse import (
 )
 from measuretwice.parse.host import parse_assignments, parse_ethtool, parse_ip
 
-# The file of tc's classes in a node's folder, of what was brought.
+# The file of tc's classes in a node's folder, of what was brought; and that of the kernel's events, of labs with many flows.
 CLASSES = "class.txt"
+EVENTS = "events.txt"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Socket:
     what was sent is at least what was acknowledged; `is_multipath` says that it is one of several of one MPTCP connection.
     `rtt_min_ms` is TCP's own smallest round-trip time, `seen` the numbers of the first and the last sample that have it.
     `held_up_by` is, of all samples, the part in which each thing held it up (connections.WINDOW and so on). `last` is all
-    that its last line says.
+    that its last line says, `rtts` all round-trip times that were sampled (ms), with their Unix times.
     """
 
     node: str
@@ -70,6 +72,7 @@ class Socket:
     window_usual_bytes: int | None = None
     held_up_by: Mapping[str | None, float] = field(default_factory=dict)
     last: SsSocket | None = None
+    rtts: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,17 @@ class Interface:
 @dataclass(frozen=True)
 class Node:
     """One node's interfaces by name, its sysctls, and its routes; and its `state` after the run, as node_state.state_of
-    says it, empty where it isn't known."""
+    says it, empty where it isn't known. `ip_received` and `ip_sent` are packets while it ran, by the protocols' own counts, and
+    `event_ports` are the ports of the connections in the kernel's events; None where these weren't kept."""
 
     name: str
     interfaces: Mapping[str, Interface]
     sysctls: Mapping[str, str]
     routes: tuple[str, ...]
     state: Mapping[str, str] = field(default_factory=dict)
+    ip_received: int | None = None
+    ip_sent: int | None = None
+    event_ports: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class End:
 @dataclass(frozen=True)
 class Span:
     """When a sampler took its first and its last sample (Unix times, s); how often its clock `went_back` between two; and of a
-    queue the `last` of its samples."""
+    queue the `last` of its samples, and how many bytes waited in each, with its time: `backlogs`."""
 
     node: str
     source: str
@@ -145,6 +152,7 @@ class Span:
     last_s: float
     went_back: int = 0
     last: tuple[Qdisc, ...] = ()
+    backlogs: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,7 +210,12 @@ def _spans(
 ) -> tuple[Span, ...]:
     paths = [folder / name for folder in folders] if name else []
     spans = [(path, span) for path in paths if (span := span_of(path))]
-    return tuple(replace(span, last=_last(path)) if of_queue else span for path, span in spans)
+    return tuple(
+        replace(span, last=_last(path), backlogs=tuple(backlogs_of(text_of(path))))
+        if of_queue
+        else span
+        for path, span in spans
+    )
 
 
 def _last(path: Path) -> tuple[Qdisc, ...]:
@@ -273,6 +286,7 @@ def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
         window_usual_bytes=history.window_usual_bytes,
         held_up_by={what: count / looks for what, count in history.held_up_by.items()},
         last=socket,
+        rtts=history.rtts,
     )
 
 
@@ -312,6 +326,8 @@ def _node(folder: Path) -> Node:
         _assignments(folder / "sysctl.txt"),
         tuple(line.strip() for line in routes if line.strip()),
         state_of(text_of(folder / STATE)) if (folder / STATE).is_file() else {},
+        *packets_by_ip(folder),
+        frozenset(event_ports(folder / EVENTS)),
     )
 
 

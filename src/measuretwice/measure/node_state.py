@@ -4,10 +4,18 @@ settings of the whole machine. Two runs by the same scripts have the same words 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from measuretwice.measure.raw import counters_grown, text_of
 
 # Beside a node's snapshots, and no part of a run's digest: nothing measured follows from it.
 STATE = "state.txt"
+# Counters of nstat whose sum is all packets that a node received, and sent. TCP's count leaves out what it sends again.
+RECEIVED = ("IpInReceives", "Ip6InReceives")
+SENT = (
+    "TcpOutSegs", "TcpRetransSegs", "IcmpOutMsgs", "UdpOutDatagrams", "IpForwDatagrams", "Icmp6OutMsgs",
+)  # fmt: skip
 # What tc and ip count, or number by themselves: it differs from run to run, or from one version to another.
 _NUMBERED = re.compile(
     r" (?:refcnt|direct_packets_stat|ref|bind|index|seed|expires|used|installed|packets|bytes) [\w.]+| r2q \d+|\b8[0-9a-f]{3}:(?!\d)"
@@ -87,3 +95,26 @@ def _setting(line: str) -> Iterator[tuple[str, str]]:
 
 
 _READERS = {"tc": _queue, "ip": _path, "settings": _setting}
+
+
+def packets_by_ip(folder: Path) -> tuple[int | None, int | None]:
+    """Return how many packets a node received and sent while the run was on, by its protocols' own counts; None where nstat
+    doesn't say, and for the second where it passed on others' packets."""
+    if not all((folder / f"nstat.{when}.json").is_file() for when in ("before", "after")):
+        return None, None
+    grown = counters_grown(folder)
+    received, sent = ([grown.get(name) for name in names] for names in (RECEIVED, SENT))
+    return _sum_where_known(received), _sum_where_known(sent)
+
+
+def _sum_where_known(counts: Sequence[int | None]) -> int | None:
+    """The sum; None where the first one isn't known."""
+    return None if counts[0] is None else sum(count or 0 for count in counts)
+
+
+def event_ports(path: Path) -> Iterator[int]:
+    """Yield the port in each line of time, port and state."""
+    for line in text_of(path).splitlines() if path.is_file() else ():
+        words = line.split()
+        if len(words) == 3 and words[1].isdecimal():
+            yield int(words[1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from measuretwice.parse import (
     parse_tc_qdiscs,
 )
 from measuretwice.tcp.traces import interpolate
+
+_BACKLOG = re.compile(r'"backlog":(\d+)')
 
 
 @dataclass(frozen=True)
@@ -206,3 +209,10 @@ def red_setup(path: Path) -> Measured:
                 "red_ewma_log": None if ewma is None else int(ewma),
             }
     return {}
+
+
+def backlogs_of(text: str) -> Iterator[tuple[float, int]]:
+    """Yield each sample's Unix time, and the most bytes that waited in one of its queues."""
+    for sample in text.split("# t=")[1:]:
+        if waiting := _BACKLOG.findall(sample):
+            yield float(sample.split(maxsplit=1)[0]), max(map(int, waiting))

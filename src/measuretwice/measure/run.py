@@ -11,6 +11,7 @@ from pathlib import Path
 from measuretwice.lab import Lab, Value
 from measuretwice.lab.schema.network import Collect, QdiscAt
 from measuretwice.measure import fields
+from measuretwice.measure.connections import what_iperf3_says
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.flows import Flow, read_flows
 from measuretwice.measure.raw import counters_grown, name_of, text_at, text_of
@@ -62,7 +63,7 @@ def read_totals(files: Collect, raw: Path) -> Measured:
     if files.iperf3:
         run = parse_iperf3_json(text_at(raw, files.iperf3), files.iperf3.file)
         if run.error:
-            raise ParseError(files.iperf3.file, "error", f"iperf3 says: {run.error}")
+            raise ParseError(files.iperf3.file, "error", what_iperf3_says(run.error))
         measured |= from_iperf3(run)
     if files.ss and run:
         ports = {connection.local_port for connection in run.connections}
