@@ -6,7 +6,7 @@ sweeps that were killed, runs that were broken on purpose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,17 @@ FAULTS = "docs/includes/checker-faults.json"
 RECORDS = (STOPWATCH, BOTH_MACHINES, KILLED, FAULTS)
 # A lab's interval leaves 1 out by chance that often.
 OUT_BY_CHANCE = 0.05
+# Faults of which only those count that changed a result or a figure by more than a twentieth, by their group in the record.
+SCRIPTS = {
+    "scripts": "faults in node scripts that changed a result",
+    "swaps": "a file of another run in place of one's own, that changed a figure",
+}
+# How files that nobody here had seen were judged: a table each, with the case, a word and why.
+FOREIGN = {
+    "handed_over.tsv": "handed over by a reviewer, when most were mended",
+    "unseen_first_try.tsv": "never seen before, at first try",
+    "unseen_second_try.tsv": "never seen before, at first try, after the others were mended",
+}
 VERDICTS = ("right", "said", "silent", "honest", "blamed")
 
 
@@ -37,7 +48,27 @@ def kit_facts(root: Path) -> Facts:
             add(f, read_object(path))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: {error}; take it from git again") from None
+    judged = [
+        row
+        for name, called in FOREIGN.items()
+        for row in _judged(root / "tests/faults" / name, called)
+    ]
+    if judged:
+        f.foreign_files = table(("files of others", "inputs", "right", "share"), judged)
     return f
+
+
+def _judged(path: Path, called: str) -> Iterator[tuple[Cell, ...]]:
+    """Yield how many inputs of a table were judged right; nothing without one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    words = [
+        line.split("\t")[1]
+        for line in lines
+        if line.count("\t") >= 2 and line.split("\t")[1] != "verdict"
+    ]
+    if words:
+        right = words.count("right")
+        yield called, whole(len(words)), whole(right), percent(right / len(words), 2)
 
 
 def _stopwatch(f: Facts, record: Mapping[str, Any]) -> None:
@@ -183,6 +214,24 @@ def _faults(f: Facts, record: Mapping[str, Any]) -> None:
     f.no_honest_run_is_blamed = not any(kind.get("blamed") for kind in record["honest"].values())
     f.known_faults, f.kept_faults, f.faults_kept_later = (
         _kinds(record[group]) for group in ("known", "kept", "later")
+    )
+    f.script_faults = table(
+        ("what was changed", "runs", "right", "said", "silent"),
+        (
+            (called, *_counted(record[group].values()))
+            for group, called in SCRIPTS.items()
+            if group in record
+        ),
+    )
+    odd = record.get("odd", {})
+    f.odd_runs = _counted(odd.values())[0]
+    f.no_odd_run_is_blamed = bool(odd) and not any(lab.get("blamed") for lab in odd.values())
+    f.odd_runs_too_short = whole(
+        sum(
+            lab["raised"].get(name, 0)
+            for lab in odd.values()
+            for name in ("duration", "ten-seconds")
+        )
     )
     f.reviewed_faults = table(
         ("what was broken", "found", "findings"),
