@@ -285,6 +285,10 @@ def known_columns(
         if cells and cells.quantity == "rate" and name in ("flow", "label", "run", "algorithm"):
             name = "goodput"  # the sender's rate is no sender
         by_name[name].append(_with_unit(Column(name, heading, index, unit)))
+    for name, columns in by_name.items():
+        # A heading of names may have a quantity's word, too: the column with values is the quantity's.
+        if quantity_of(name.split()[-1]) != "text" and any(values(c.place) for c in columns):
+            by_name[name] = [c for c in columns if values(c.place)]
     for column in chosen:
         by_name[column.name].append(column)
     _add_unnamed(by_name, headings, values, settled | {column.heading for column in chosen})
@@ -304,7 +308,10 @@ def known_columns(
         numbers = [heading for place, heading in enumerate(headings) if heading and values(place)]
         raise UserError(
             f"{source}: no column is known; found {_listed(headings)}: say which is what with "
-            f"--columns, such as --columns 'goodput={numbers[-1] if numbers else 'COLUMN'}:Mbit/s'"
+            f"--columns, such as --columns 'goodput={numbers[-1]}:Mbit/s'"
+            if numbers
+            else f"{source}: no table is found here: one has a line of headings, such as flow, goodput (Mbit/s), losses, and "
+            f"lines of as many values below it; the first line read has {_listed(headings)}"
         )
     return _views(by_name)
 

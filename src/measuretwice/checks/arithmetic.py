@@ -31,6 +31,8 @@ LEAST_MSS_BYTES = 500
 LEAST_WINDOW_BYTES = 40
 # Besides the first, which may wait for the address (ARP), and the last, on its way as ping is stopped.
 LOST_ANYWAY = 1
+# Of fewer pings than this one that is lost is a large share.
+MANY_PINGS = 20
 CONFIDENCE = 0.9999
 # Where no packet waits, a ping's mean is so near to its least.
 IDLE_RATIO, IDLE_MS = 1.25, 5.0
@@ -211,7 +213,7 @@ def ping_losses(run: RunUnderTest) -> Finding | Right | None:
         least, _ = binomial_interval(sent, wanted, CONFIDENCE)
         # Where the qdisc's own count is known, pings may go another way through it.
         too_few = lost < least * sent and run.measured("qdisc_drops") is None
-        if not too_few and (lost - _at_ends(ping) <= LOST_ANYWAY or lost <= most * sent):
+        if not too_few and (lost - _at_ends(ping) <= _lost_anyway(ping) or lost <= most * sent):
             continue
         share = f"{100 * lost / sent:.3g} %"
         return Finding(
@@ -223,11 +225,17 @@ def ping_losses(run: RunUnderTest) -> Finding | Right | None:
     return Right("the share of pings that was lost")
 
 
+def _lost_anyway(ping: PingRun) -> int:
+    """How many may be lost on a path that loses none: of a few none, but for the first and the last."""
+    return LOST_ANYWAY if ping.transmitted >= MANY_PINGS else 0
+
+
 def _at_ends(ping: PingRun) -> int:
-    """Of a ping's losses those of its first and its last packet, 2 where its answers don't stand there one by one."""
+    """Of a ping's losses those of its first and its last packet; where its answers don't stand there one by one, of so
+    many as were sent at most 1 of a few, and 2 of many."""
     seen = {reply.seq for reply in ping.replies}
     if len(seen) < ping.received:
-        return 2
+        return 2 if ping.transmitted >= MANY_PINGS else 1
     begin = min(min(seen), 1)
     return (min(seen) > begin) + (max(seen) < begin + ping.transmitted - 1)
 

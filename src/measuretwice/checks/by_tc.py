@@ -25,6 +25,10 @@ SET_RATIO = 0.05
 DELAY_SLACK_MS = 1.0
 # Of a delay so much at least is no rounding.
 LEAST_JITTER = 0.01
+# netem's models of losses, as its text and its JSON name them, with the probability that a burst of losses ends.
+BURST_ENDS = {"gemodel": "r", "loss-gemodel": "r", "state": "p31", "loss-state": "p31"}
+# Bursts of two packets and more, on average.
+LONG_BURSTS = 0.5
 # Of what one qdisc or class has sent, so much passed another that stands in the same way.
 MOST_BYTES = 0.8
 
@@ -70,12 +74,17 @@ def _qdiscs(run: RunUnderTest, kind: str = "") -> list[tuple[str, Qdisc]]:
 def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
     """The loss that netem is set to, by tc's own word, against the one that was meant."""
     wanted, netems = run.param("loss_ratio"), [qdisc for _, qdisc in _qdiscs(run, "netem")]
-    by_model = any(
-        "loss-" in name or name in ("gemodel", "state")
-        for qdisc in netems
-        for name in qdisc.options
-    )
-    if wanted is None or not netems or by_model:
+    if wanted is None or not netems:
+        return None
+    ends = [ratio for qdisc in netems if (ratio := _burst_ends(qdisc)) is not None]
+    if ends and min(ends) <= LONG_BURSTS:
+        return Finding(
+            "loss-ratio",
+            f"netem loses packets in bursts, of {1 / min(ends):.3g} on average (gemodel or state, tc)",
+            f"each packet lost by itself, with a probability of {wanted:.4g}" if wanted else "none",
+            "What is lost in one burst halves TCP's window once: the same share of packets lost costs it less than single ones do.",
+        )  # fmt: skip
+    if ends:
         return None
     losses = [qdisc.loss_ratio for qdisc in netems if qdisc.loss_ratio]
     if (not wanted and not losses) or any(_near(ratio, wanted) for ratio in losses):
@@ -90,6 +99,18 @@ def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
             "A hundred times too few: a ratio was given where per cent is read.",
         )  # fmt: skip
     return Finding("loss-ratio", measured, expected, "netem isn't set to the loss that was meant.")
+
+
+def _burst_ends(netem: Qdisc) -> float | None:
+    """Return the probability, up to 1, that a burst of losses ends with the next packet; None where netem has no model."""
+    for name, key in BURST_ENDS.items():
+        if name in netem.options:
+            model = netem.options[name]
+            end = model.get(key) if isinstance(model, dict) else netem.options.get(key)
+            if isinstance(end, str):
+                end = float(end.removesuffix("%")) / 100
+            return float(end) if isinstance(end, int | float) and end > 0 else 1.0
+    return None
 
 
 @check(FindingKind("configuration"), needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"))

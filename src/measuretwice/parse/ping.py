@@ -40,7 +40,7 @@ _STATISTICS = re.compile(r"(?:\^C)?-{3,4} ?\S.*?-{3,4}\s*")
 _SENT_OR_CAME = re.compile(r"\D*(\d+)\D*")
 _MORE = re.compile(r"\+?(?P<count>\d+) (?P<word>[^\W\d]+)\.?")
 _LOST = re.compile(r"-?[\d.,e+]+ ?%.*|% ?[\d.,]+.*|-- somebody's printing up packets!")
-_TIME = re.compile(r"time (?P<ms>\d+)(?:\.\d+)?ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
+_TIME = re.compile(r"time (?P<ms>\d+)(?:\.\d+)?\s?ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
 # min/avg/max/mdev = 40.0/40.1/40.3/0.1 ms; of Go each with its unit; of Nokia min = 40.0ms, avg = ...; oping has a
 # median in place of the mean.
 _UNIT = r"[^\W\d_]+\.?"
@@ -327,13 +327,18 @@ def statistics_of(replies: list[PingReply], target: str) -> str:
     first = min(min(seen), 1)
     transmitted, received = max(seen) - first + 1, len(seen)
     more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
-    mean_ms = sum(times_ms) / len(times_ms)
     return (
         f"({NOT_ENDED})\n--- {target} ping statistics ---\n"
         f"{transmitted} packets transmitted, {received} packets received, {more}"
-        f"{100 * (1 - received / transmitted):.4g}% packet loss\n"
-        f"round-trip min/avg/max = {min(times_ms):.3f}/{mean_ms:.3f}/{max(times_ms):.3f} ms\n"
+        f"{100 * (1 - received / transmitted):.4g}% packet loss\n{times_of(replies)}"
     )
+
+
+def times_of(replies: list[PingReply]) -> str:
+    """Return the line with the least, mean and largest time of a ping's answers."""
+    times_ms = [reply.rtt_ms for reply in replies if reply.rtt_ms is not None]
+    mean_ms = sum(times_ms) / len(times_ms)
+    return f"round-trip min/avg/max = {min(times_ms):.3f}/{mean_ms:.3f}/{max(times_ms):.3f} ms\n"
 
 
 def with_statistics(text: str, source: str) -> str:
@@ -347,6 +352,18 @@ def with_statistics(text: str, source: str) -> str:
         lines = [line[:LONGEST].strip() for line in text.rstrip().split("\n")]
         if not isinstance(error, TruncatedError) and error.where != f"line {len(lines)}":
             raise
+        replies = [
+            _reply(source, n + 1, line) for n, line in enumerate(lines) if _REPLY.fullmatch(line)
+        ]
+        if any(reply.rtt_ms for reply in replies) and " packets transmitted, " in lines[-1]:
+            # All but the line of times, which some don't print.
+            whole = f"{text.rstrip()}\n{times_of(replies)}"
+            try:
+                parse_unix_ping(whole, source)
+            except ParseError:
+                pass
+            else:
+                return whole
         # Statistics that have begun are counted anew.
         ends = [n for n, line in enumerate(lines) if _STATISTICS.fullmatch(line)]
         lines = lines[: ends[0]] if ends else lines
