@@ -85,7 +85,7 @@ def audit_table(
         own = [c for c in choices if c.column not in wanted - in_table]
         try:
             views = columns.known_columns(table.headings, own, source, table.values, table.unit_of)
-            names = columns.headings_apart(views)
+            names = _headings_apart(views)
             audited = [
                 _audited(table, view, given, name, rates_of_flows=of_flows)
                 for view, name in zip(views, names, strict=True)
@@ -131,6 +131,20 @@ def _without_effect(given: Given, used: set[str], reports: Sequence[TableReport]
         if value is not None and option not in used:
             own = f"the table has its own {option}"
             yield f"--{option} had no effect: {own if option in used else 'no C was computed with it'}"
+
+
+def _headings_apart(views: Sequence[Known]) -> list[str]:
+    """Return what each way to read a table is called: the headings that only it has read."""
+    if len(views) == 1:
+        return [""]
+    read = [
+        {columns[0].heading: None for name, columns in view.items() if " " not in name}
+        for view in views
+    ]
+    return [
+        ", ".join([h for h in own if not all(h in other for other in read)][:2]) or next(iter(own))
+        for own in read
+    ]
 
 
 def _audited(

@@ -452,20 +452,6 @@ def _views(by_name: Known) -> list[Known]:
     return views
 
 
-def headings_apart(views: Sequence[Known]) -> list[str]:
-    """Return what each way to read a table is called: the headings that only it has read."""
-    if len(views) == 1:
-        return [""]
-    read = [
-        {columns[0].heading: None for name, columns in view.items() if " " not in name}
-        for view in views
-    ]
-    return [
-        ", ".join([h for h in own if not all(h in other for other in read)][:2]) or next(iter(own))
-        for own in read
-    ]
-
-
 def _rest(column: Column) -> str:
     """A heading's words but for those that say what it holds."""
     what = rf"\b(?:{MEASURED_RATE}|mean|rtt|latency|transfer|bytes|rate|{LOSS})\b"
