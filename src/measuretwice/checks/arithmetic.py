@@ -226,7 +226,7 @@ def ping_losses(run: RunUnderTest) -> Finding | Right | None:
 
 
 def _lost_anyway(ping: PingRun) -> int:
-    """How many may be lost on a path that loses none: of a few none, but for the first and the last."""
+    """Return how many may be lost on a path that loses none: of a few none, but for the first and the last."""
     return LOST_ANYWAY if ping.transmitted >= MANY_PINGS else 0
 
 
