@@ -52,6 +52,7 @@ LEAST_LEVEL_ROWS = 3
 LEVEL_RATIO = 2.5
 STEADY_RATIO = 0.15
 DRIFT_RATIO = 0.05
+MOST_NOISE = 0.5
 
 
 def _transfers(run: RunUnderTest) -> tuple[Transfer, ...]:
@@ -172,8 +173,11 @@ def two_levels(run: RunUnderTest) -> Finding | None:
         rates = rates[1:-1]
         # The row in which it changes may be of neither.
         for gap, place in product((0, 1), range(LEAST_LEVEL_ROWS, len(rates) - LEAST_LEVEL_ROWS)):
-            before, after = _level(rates[:place]), _level(rates[place + gap :])
-            if before and after and max(before, after) >= LEVEL_RATIO * min(before, after):
+            parts = rates[:place], rates[place + gap :]
+            middles = [median(rate for _, rate in part) for part in parts]
+            ratio = max(middles) / min(middles) if all(middles) else 0.0
+            if ratio >= LEVEL_RATIO and all(_is_level(part, ratio / LEVEL_RATIO) for part in parts):
+                before, after = middles
                 return Finding(
                     "two-levels",
                     f"{transfer.node} had {in_mbit(8 * before)} Mbit/s up to {rates[place - 1][0]:.0f} s of its test, and "
@@ -185,14 +189,17 @@ def two_levels(run: RunUnderTest) -> Finding | None:
     return None
 
 
-def _level(rates: Sequence[tuple[float, float]]) -> float | None:
-    """Return the rate that these rows have; None where it isn't steady, or grows or falls on."""
+def _is_level(rates: Sequence[tuple[float, float]], slack: float) -> bool:
+    """Return whether these rows have one rate, and neither grow nor fall on. Beside a larger step (`slack`) more noise is none."""
     values = [rate for _, rate in rates]
     middle = median(values)
     part = max(len(values) // 3, 1)
     drift = abs(median(values[-part:]) - median(values[:part]))
-    steady = all(abs(value - middle) <= STEADY_RATIO * middle for value in values)
-    return middle if steady and drift <= DRIFT_RATIO * middle else None
+    apart = max(abs(value - middle) for value in values)
+    return (
+        apart <= min(STEADY_RATIO * slack, MOST_NOISE) * middle
+        and drift <= min(DRIFT_RATIO * slack, STEADY_RATIO) * middle
+    )
 
 
 @check(

@@ -70,7 +70,9 @@ ONE_FLOW = (
     Field("retransmits", "iperf3", "segments sent again, as the sender's kernel counts them"),
     Field("flows", "iperf3", "data connections"),
     Field(
-        "congestion_control", "netperf", "the sender's algorithm, where netperf or flent says it"
+        "congestion_control",
+        "netperf",
+        "the sender's algorithm, where netperf, flent or iperf 2 says it",
     ),
     Field("rtt_min_ms", "ss", "the smallest `minrtt` of the data connection"),
     Field("rtt_mean_ms", "ss", "the mean over all samples of its smoothed `rtt`"),

@@ -119,14 +119,20 @@ def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
         ),
         "duration_s": max(total.end_s - total.start_s for total in totals),
         "flows": len(connections),
+        **_algorithm({connection.congestion_control for connection in connections}),
     }
+
+
+def _algorithm(names: set[str | None]) -> Measured:
+    """Return the one algorithm that a tool names; nothing where it names none, or several."""
+    known = [name for name in names if name]
+    return {"congestion_control": known[0]} if len(known) == 1 else {}
 
 
 def from_bulk(tests: Sequence[BulkTest]) -> Measured:
     """Return what netperf or flent says of tests that ran at once."""
     retransmits = [test.retransmits for test in tests]
     sizes = {test.mss_bytes for test in tests} - {None}
-    algorithms = {test.congestion_control for test in tests} - {None}
     measured: Measured = {
         "goodput_bps": sum(test.rate_bps for test in tests),
         "duration_s": max(test.seconds for test in tests),
@@ -138,8 +144,7 @@ def from_bulk(tests: Sequence[BulkTest]) -> Measured:
     }
     if len(sizes) == 1:
         measured["mss_bytes"] = sizes.pop()
-    if len(algorithms) == 1:
-        measured["congestion_control"] = algorithms.pop()
+    measured |= _algorithm({test.congestion_control for test in tests})
     return {name: value for name, value in measured.items() if value is not None}
 
 

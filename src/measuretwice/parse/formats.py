@@ -190,7 +190,9 @@ FORMATS = (
     ),
     Format(
         "iperf2",
-        _holds(r"^(?:Client connecting to|Server listening on (?:TCP|UDP))"),
+        _holds(
+            r"^(?:Client connecting to|Server listening on (?:TCP|UDP))|^(?:tcp )?connect failed: "
+        ),
         parse_iperf2_text,
     ),
     Format("iperf3", wrapping.is_server, parse_iperf3_server_text),

@@ -43,6 +43,8 @@ _ENHANCED = re.compile(r"/sec +\d+/\d+(?:\(\d+\))? +(\d+) +(-?\d+)([KMG]?)/(\d+)
 # A handshake's round trip, in microseconds, or what -m says.
 _MSS = re.compile(r"/mss/irtt=\d+/(\d+)/(\d+)|\[ *\*?(\d+)\] MSS size (\d+) bytes")
 _WINDOW = re.compile(r"TCP window size: +([\d.]+) ?([KMG]?)Bytes?(?! \(default\))")
+# "using reno", "set to cubic using reno": the last word is what it had.
+_ALGORITHM = re.compile(r"^TCP congestion control .*?(\w+)\s*$", re.M)
 _SUM_ROW = re.compile(r"\[SUM")
 _FAILED = re.compile(r"(?:tcp )?connect failed: .*|.*(?:error|failed): .*")
 _BOTH_WAYS = "a test in both directions at once (--full-duplex): each is in the other's way; bring a test of each direction by itself"
@@ -76,7 +78,8 @@ class Iperf2Connection:
     """One connection: its intervals in order, and the row that sums the whole test up. "From" is the end
     that sends, also where a `server` says this. `span` is when it was on, in seconds or in lines, to compare with others'
     of its file; None where nothing says it. `mss_bytes` and `idle_rtt_us`, the handshake's round trip, are known with -e
-    (-m), `window_bytes`, the buffer that the system gave, where somebody asked for one (-w)."""
+    (-m), `window_bytes`, the buffer that the system gave, where somebody asked for one (-w), `congestion_control`, what the
+    client's host used, since version 2.2."""
 
     from_address: str
     from_port: int
@@ -90,6 +93,7 @@ class Iperf2Connection:
     mss_bytes: int | None = None
     idle_rtt_us: int | None = None
     window_bytes: int | None = None
+    congestion_control: str | None = None
 
 
 def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -253,18 +257,17 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     text = clean(text, source, _EXPECTED_TEXT)
     begins = [*_BEGIN.finditer(text)]
     if not begins:
-        raise foreign(text, source, _EXPECTED_TEXT)
+        raise _never_began(text, source)
     if "(full-duplex)" in text or "\n[FD" in text:
         raise ParseError(source, "file", _BOTH_WAYS)
     udp = begins[0]["protocol"] == "UDP"
     ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
     # Where both ends wrote into one file, a connection's own port says which one it is of.
     both = any(begin["end"].startswith("Client") for begin in begins)
-    lines = text.rstrip().split("\n")
+    lines, reported = text.rstrip().split("\n"), False
     connections: list[_Ends] = []
     current: dict[str, _Ends] = {}
-    reported = False
-    window_bytes = _windows(lines)
+    window_bytes, algorithm = _windows(lines), None if ports else _ALGORITHM.search(text)
     for number, line in enumerate(lines, start=1):
         if connected := _CONNECTED.match(line):
             own, other = int(connected[3]), int(connected[5])
@@ -298,9 +301,18 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
                 ends.rows, source, len(lines), udp=udp, server=ends.server, span=(ends.begin, ends.end)
             ),
             mss_bytes=ends.mss_bytes, idle_rtt_us=ends.idle_rtt_us, window_bytes=ends.window_bytes,
+            congestion_control=algorithm[1] if algorithm else None,
         )
         for ends in connections
     )  # fmt: skip
+
+
+def _never_began(text: str, source: str) -> ParseError:
+    """Return what is wrong with a text in which no test begins: what iperf says of it, else that it is none of iperf's."""
+    if failed := _FAILED.search(text):
+        number = text.count("\n", 0, failed.start()) + 1
+        return ParseError(source, f"line {number}", f"iperf says: {failed[0].strip()}")
+    return foreign(text, source, _EXPECTED_TEXT)
 
 
 def _windows(lines: list[str]) -> dict[bool, int]:

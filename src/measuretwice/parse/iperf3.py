@@ -250,6 +250,10 @@ def _joined(text: str, source: str) -> dict[str, object]:
             intervals.append(event.data.get("data"))
         elif name is not None:
             document[name] = event.data.get("data")
+    end = document.get("end")
+    inner = [part.get("error") for part in (document.get("error"), end) if isinstance(part, dict)]
+    if problem := next((words for words in inner if isinstance(words, str)), None):
+        document["error"] = problem
     return {**document, "intervals": intervals}
 
 

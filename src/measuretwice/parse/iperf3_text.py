@@ -36,6 +36,8 @@ _TEST = re.compile(
 )
 _LISTENS = re.compile(r"Server listening on \d")
 _CPU = re.compile(r"CPU Utilization: local/\w+ ([\d.]+)%.*remote/\w+ ([\d.]+)%")
+# What a terminal shows of Ctrl-C.
+_STOPPED = re.compile(r"^\^C", re.M)
 _VERSION = re.compile(r"^iperf (3\.\S+)", re.M)
 
 
@@ -101,6 +103,8 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
         _read_line(report, line, source, number)
     if not report.begun:
         raise foreign(text, source, _EXPECTED)
+    if report.error is None and not report.done and _STOPPED.search(text):
+        report.error = "interrupt - stopped by hand (^C)"
     if report.done and report.totals:
         # What went wrong before the test that ended well, or after it.
         report.error = None
@@ -108,9 +112,6 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
         raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
     if report.error is not None and not text.endswith("\n"):
         raise cut_off(source, len(lines), "a whole line at the end")
-    if report.error is not None and report.error.startswith("interrupt") and not report.totals:
-        # The message comes first where both outputs went to one file; the totals come all the same.
-        raise cut_off(source, len(lines), "the interrupted run's totals")
     return _run(report)
 
 
@@ -221,7 +222,7 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     elif line.rstrip().endswith("iperf Done."):
         report.done = True
     elif error := re.search(r"iperf3: (?:error - (.*)|((?:interrupt|parameter error) - .*))", line):
-        report.begun |= not report.server
+        report.begun |= not report.server and "interrupt - the server" not in line
         report.error = (error[1] or error[2]).strip()
     elif mss := re.search(r"(Control connection|TCP) MSS:? (\d+)( \(default\))?", line):
         if mss[3] or mss[1] != "TCP":

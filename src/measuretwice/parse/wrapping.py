@@ -102,10 +102,14 @@ _CPU = re.compile(r"local/\w+ (.*), remote/\w+ (.*)")
 
 # How a document begins: all that there is of one that was cut off early.
 _HEAD = re.compile(r'^\s*\{\s*"start"\s*:', re.M)
+# What --json-stream prints of a test that never began.
+_EVENT = re.compile(r'^\s*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\s*"data"', re.M)
 
 
 def is_json(text: str) -> bool:
     """Return whether a document of iperf3 stands in a text."""
+    if _EVENT.search(text):
+        return True
     if '"start"' not in text:
         return False
     names = ("intervals", "error", "event")

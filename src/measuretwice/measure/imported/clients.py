@@ -157,9 +157,10 @@ def problem_of(run: Iperf3Run) -> str | None:
     """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
     if run.error:
         end_s = max((row.end_s for row in run.intervals), default=0.0)
-        early = 0 < end_s < (run.duration_s or math.inf)
+        early = end_s < (run.duration_s or math.inf) and (end_s > 0 or "interrupt" in run.error)
         asked = f" of {run.duration_s:g} s" if run.duration_s else ""
-        rows = f"; its rows end after {end_s:.4g} s{asked}" if early else ""
+        rows = f"; its rows end after {end_s:.4g} s{asked}" if end_s else "; no row was printed"
+        rows = rows if early else ""
         return f"iperf3 says: {run.error.rstrip(': ')}{rows}"
     if problem := why_unfit(run.protocol, run.bidirectional):
         return problem
