@@ -393,10 +393,12 @@ def test_what_limits_a_flow_is_said_with_its_share_and_what_would_tell_more() ->
     state = HostState({}, transfers=(transfer(rows=columns, options_bps={"-b": 20e6}),))
     by_iperf3 = limits(RunUnderTest({"rate_mbit": 100}, {}, host_state=state, brought=True))
     assert by_iperf3[0].startswith(
-        "romeo: 98 % of the 9 Mbit/s that the receiver's window of 45000 B"
+        "romeo: 8.8 Mbit/s, 98 % of the 9 Mbit/s that the receiver's window of 45000 B"
     )
-    assert "romeo: 44 % of the 20 Mbit/s that iperf3 was told (-b) (iperf3)" in by_iperf3
-    assert "romeo: 9 % of the link's 100 Mbit/s, less headers (iperf3)" in by_iperf3
+    assert (
+        "romeo: 8.8 Mbit/s, 44 % of the 20 Mbit/s that iperf3 was told (-b) (iperf3)" in by_iperf3
+    )
+    assert "romeo: 8.8 Mbit/s, 9 % of the link's 100 Mbit/s, less headers (iperf3)" in by_iperf3
     assert sum(line.startswith("not told: ") for line in by_iperf3) == 2
     flow = Socket(
         "romeo", 40968, "10.0.0.2:5201", "reno", alive_s=20.0, busy_s=16.0, rwnd_limited_ratio=0.75,

@@ -405,7 +405,7 @@ def _by_test(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str
                 continue
             yield (
                 share,
-                f"{transfer.node}: {100 * share:.0f} % of {words.format(in_mbit(bound_bps))} ({tool})",
+                f"{transfer.node}: {in_mbit(rate_bps)} Mbit/s, {100 * share:.0f} % of {words.format(in_mbit(bound_bps))} ({tool})",
             )
     for whose, percent in (
         ("sender", transfer.own_cpu_percent),

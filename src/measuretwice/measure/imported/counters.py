@@ -33,7 +33,7 @@ def place_counters(
     for tool, name in NAMES.items():
         by_node: dict[str | None, list[Piece]] = defaultdict(list)
         for piece in found.of(tool):
-            by_node[piece.node].append(piece)
+            by_node[piece.node or _by_role(found.lab, piece)].append(piece)
         named = {piece.node for piece in found.pieces if piece.tool.startswith(f"{name}.")}
         for node, pieces in by_node.items():
             if problem := _problem(tool, node, pieces, has_own=node in named):
@@ -43,6 +43,19 @@ def place_counters(
             for when, piece in (("before", pieces[0]), ("after", pieces[-1])):
                 put(str(node), f"{name}.{when}.json", piece.text)
                 used[piece.path] = f"{node}'s {tool} {when}"
+
+
+def _by_role(lab: Lab | None, piece: Piece) -> str | None:
+    """Return the node that a file is of by a role in its name, in a lab of one sender and one receiver; None elsewhere."""
+    if lab is None:
+        return None
+    for node, words in (
+        (lab.file.collect.sender, "sender|client"),
+        (lab.file.collect.receiver, "receiver|server"),
+    ):
+        if re.search(rf"(?<![a-z])(?:{words})(?![a-z])", piece.path.name, re.I):
+            return node
+    return None
 
 
 def counters_of(raw: Path, node: str | None) -> bool:
