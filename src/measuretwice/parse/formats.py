@@ -318,10 +318,12 @@ UNREAD = (
     # Qdiscs.
     _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),
     _row(r"^\s*\+---\([0-9a-f]+:[0-9a-f]*\) ", "the tree of tc -g", "it has no counters", "tc -s class show, before the test and after it"),
-    _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and count nothing that is looked at", _TC),
+    _row(r"^[ \t]*(?:action order \d+: +)?police 0x[0-9a-f]+ ", "tc's filters with a policer", "it may drop packets that no qdisc counts, and its own count of them isn't read", _TC),
+    _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and their counters aren't looked at", _TC),
     _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
     _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),
     # Rates.
+    _row(r"^\*\*\* Ping: testing ping reachability", "Mininet's pingall", "it says who reaches whom, and has no times", _PING),
     _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),
     _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it says neither what was resent nor by which connection", _IPERF3),
     _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it says neither what was resent nor by which connection", _IPERF3),
@@ -341,6 +343,7 @@ UNREAD = (
     _row(r"^ +SEQ HOST +SIZE TTL TIME", "the ping of a MikroTik router", "its times are in several units", _PING),
     _row(r"^(?:Ping )?Source +(?:Destination +IPV4Address|Address +Latency)", "PowerShell's Test-Connection", "its columns differ from version to version", "what ping.exe printed, in any language"),
     _row(r"^--- (?:ow|tw)ping statistics", "owping or twping", "its times are measured by programs, not by the kernel's answer", _PING),
+    _row(r'"(?:xmt|intSum|vSum)"\s*:|"resp"\s*:\s*\{\s*"host"', "fping's JSON", "fping is read as it prints without -J only", "fping --count 25 ADDRESS, as text"),
     _row(r'"packets_transmitted"\s*:', "ping's output made into JSON", "what its fields mean depends on who made them", _PING),
     _row(r"^(?:ping6?|connect): \S|^Ping request could not find host", "an error of ping", "nothing was asked, or nobody answered", _PING),
     _row(r"^\d+ packets? captured$|^tcpdump: (?:verbose output|listening on|data link type)", "what tcpdump prints beside its packets", "no packet is in it", _FRAMES),

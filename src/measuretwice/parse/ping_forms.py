@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt
+from measuretwice.parse._reading import ParseError, clean, cut_off
 from measuretwice.parse.ping import (
     EXPECTED,
     LONGEST,
@@ -210,7 +210,7 @@ def _fping(text: str, source: str) -> PingRun:
     rows, totals = [*_FPING.finditer(text)], [*_FPING_TOTAL.finditer(text)]
     targets = sorted({match["target"] for match in (*rows, *totals)})
     if len(targets) != 1:
-        problem = f"fping of {len(targets)} hosts; expected one a file: fping --count 25 {excerpt(targets[0])[1:-1]}"
+        problem = f"fping of {len(targets)} hosts; expected one a file: fping --count 25 ADDRESS, the one of the receiver"
         raise ParseError(source, "file", problem)
     replies = tuple(
         PingReply(
