@@ -171,7 +171,13 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
             f"some time, where the mean is {mean:g} ms",
             clock,
         )
-    if least is not None and mean is not None and most is not None and not least <= mean <= most:
+    if ping.least_is_above_largest:
+        yield (
+            f"a smallest round-trip time of {least:g} ms, above the largest, {most:g} ms",
+            "no smaller time than a time that was measured",
+            "No answer carried a time (were they truncated?), so that these are no round trips.",
+        )
+    elif least is not None and mean is not None and most is not None and not least <= mean <= most:
         yield (
             f"a mean round-trip time of {mean:g} ms", f"one between its least, {least:g}, and its largest, {most:g} ms",
             "No mean lies outside of its values: this line was changed, or is another ping's.",

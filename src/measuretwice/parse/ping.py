@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import inf
 
 from measuretwice.parse._reading import ParseError, TruncatedError, clean, cut_off, excerpt, foreign
 from measuretwice.parse.fields import meanings_of, printed, table
@@ -56,7 +57,7 @@ _IS_RTT = re.compile(r"(?:rtt|round-trip|RTT\[ms\]:) |[^\s/]+/[^\s/]+/\S+ = ")
 _SCALE_MS = {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "usec": 1e-3, "s": 1e3, "sec": 1e3, "ns": 1e-6}
 _IS_PING = re.compile(
     r"^[ \t]*(?:(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\d+ bytes from .*seq=\d|\d+ packets transmitted, \d+ |"
-    r"(?:rtt|round-trip) .*min/avg/max)|\bping6? statistics",
+    r"(?:rtt|round-trip) .*min/avg/max)|\bping6? statistics|^\S+ icmp_seq=\d+ timeout\s*$",
     re.M,
 )
 # Other programs have ping's headings or its last lines, and measure something else.
@@ -69,8 +70,12 @@ _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 _TIMESTAMP_BYTES = 16
 # Smaller numbers before an answer are no Unix times.
 _UNIX_TIME_S = 1e8
-# Behind a text whose ping was stopped before it printed its own statistics.
-NOT_ENDED = "counted from its answers, since ping was stopped before its statistics"
+# Of VPCS, which prints no statistics.
+_TIMEOUT = re.compile(r"^\S+ icmp_seq=(\d+) timeout\s*$", re.M)
+_DAMAGED = re.compile(r"^wrong data byte #|\(BAD CHECKSUM!?\)", re.M)
+_CUT = re.compile(r"\(truncated\)[ \t]*$", re.M)
+# Behind a text of a ping that was stopped before it printed its own statistics, or that has none.
+NOT_ENDED = "counted from its answers, since it has no statistics"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +102,8 @@ class PingRun:
     carried a time; `payload_bytes`, too, where its heading is missing; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
     that is the standard deviation). `replies` is empty with option -q. `went_back` counts ping's own
     warnings that its clock went back, and times below 0; `resolution_ms` is the last place of its smallest time.
-    Where `ended` is false ping was stopped, and all is counted from its answers. `misprinted_loss_ratio` is the share of
+    Where `ended` is false ping was stopped or prints none, and all is counted from its answers. `damaged` counts answers
+    with other data than was sent, `cut` those that came back shorter, without a time. `misprinted_loss_ratio` is the share of
     losses that it prints, where that isn't the share by its counts.
     """
 
@@ -121,11 +127,18 @@ class PingRun:
     resolution_ms: float = 0.001
     ended: bool = True
     misprinted_loss_ratio: float | None = None
+    damaged: int = 0
+    cut: int = 0
 
     @property
     def least_ms(self) -> float | None:
-        """The smallest round-trip time (ms); where ping's clock went back there is none."""
-        return None if self.went_back else self.rtt_min_ms
+        """Return the smallest round-trip time (ms); where ping's clock went back, or it is above the largest, there is none."""
+        return None if self.went_back or self.least_is_above_largest else self.rtt_min_ms
+
+    @property
+    def least_is_above_largest(self) -> bool:
+        """Return whether the smallest round-trip time is above the largest, as iputils has them where no answer had a time."""
+        return (self.rtt_min_ms or 0) > (inf if self.rtt_max_ms is None else self.rtt_max_ms)
 
 
 _SOURCE = "ping(8)"
@@ -175,7 +188,7 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
         elif summary or re.search(r" packet(?:s|\(s\)) transmitted, ", line):
             counts = _counts(source, number, line)
         summary = _STATISTICS.fullmatch(line) is not None
-    if not (header or counts or replies or rtt):
+    if not (header or counts or replies or rtt or _TIMEOUT.search(text)):
         raise foreign(text, source, EXPECTED)
     if not counts:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
@@ -255,6 +268,8 @@ def _run(
         resolution_ms=last_place(rtt["min"]) * _scale(rtt, "min") if rtt else 0.001,
         ended=NOT_ENDED not in text,
         misprinted_loss_ratio=misprinted_loss(counts.lost, counts.transmitted, counts.received),
+        damaged=len(_DAMAGED.findall(text)),
+        cut=len(_CUT.findall(text)),
     )
 
 
@@ -315,22 +330,23 @@ def _unreadable(source: str, number: int, line: str, expected: str) -> ParseErro
     return ParseError(source, f"line {number}", f"found {excerpt(line)}; expected {expected}")
 
 
-def statistics_of(replies: list[PingReply], target: str) -> str:
-    """Return the lines that ping would have ended with, counted from its answers; "" where no answer has a time.
+def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> str:
+    """Return the lines that ping would have ended with, counted from its answers and from the numbers of those that it
+    says it `missed`; "" where there is neither a time nor a miss.
 
-    What was sent after the last answer isn't known, and not counted.
+    What was sent after the last answer or miss isn't known, and not counted.
     """
-    times_ms = [reply.rtt_ms for reply in replies if reply.rtt_ms is not None]
-    if not times_ms:
+    timed = any(reply.rtt_ms is not None for reply in replies)
+    if not (timed or missed):
         return ""
     seen = {reply.seq for reply in replies}
-    first = min(min(seen), 1)
-    transmitted, received = max(seen) - first + 1, len(seen)
+    first = min(1, *seen, *missed)
+    transmitted, received = max(*seen, *missed, first) - first + 1, len(seen)
     more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
     return (
         f"({NOT_ENDED})\n--- {target} ping statistics ---\n"
         f"{transmitted} packets transmitted, {received} packets received, {more}"
-        f"{100 * (1 - received / transmitted):.4g}% packet loss\n{times_of(replies)}"
+        f"{100 * (1 - received / transmitted):.4g}% packet loss\n{times_of(replies) if timed else ''}"
     )
 
 
@@ -368,10 +384,14 @@ def with_statistics(text: str, source: str) -> str:
         ends = [n for n, line in enumerate(lines) if _STATISTICS.fullmatch(line)]
         lines = lines[: ends[0]] if ends else lines
         answers = [n for n, line in enumerate(lines) if _REPLY.fullmatch(line)]
-        if not answers:
+        misses = {
+            n: int(match[1]) for n, line in enumerate(lines) if (match := _TIMEOUT.match(line))
+        }
+        if not answers and not misses:
             raise
         replies = [_reply(source, n + 1, lines[n]) for n in answers]
-        whole = "\n".join(lines[: answers[-1] + 1]) + "\n" + statistics_of(replies, "ping")
+        said = lines[: max(*answers, *misses, 0) + 1]
+        whole = "\n".join(said) + "\n" + statistics_of(replies, [*misses.values()], "ping")
         parse_unix_ping(whole, source)
         return whole
     return text

@@ -198,13 +198,21 @@ _WHY_NOT = re.compile(
 
 
 def _remarks(ping: PingRun) -> list[str]:
-    """Return what of a ping is always said: that it was stopped, what it lost, and what came twice."""
+    """Return what of a ping is always said: that it has no statistics, what it lost, what came twice, damaged or short."""
     lost = ping.transmitted - ping.received
     return [
         *([] if ping.ended else [NOT_ENDED]),
         *([f"{lost} of {ping.transmitted} lost"] if lost > 0 else []),
         *([f"{ping.duplicates} came twice"] if ping.duplicates else []),
         *([f"{ping.errors} answered by an error"] if ping.errors else []),
+        *(
+            [
+                f"{ping.damaged} answered with other data than was sent: damaged, or another program's"
+            ]
+            if ping.damaged
+            else []
+        ),
+        *([f"{ping.cut} answers cut short (truncated), without a time"] if ping.cut else []),
     ]
 
 
