@@ -62,4 +62,4 @@ def test_what_is_no_packet_of_tcp_is_left_out() -> None:
 1.5 {MACS}, ethertype IPv6 (0x86dd), length 70: fe80::1 > ff02::2: ICMP6, router solicitation, length 16
 \t0x0000:  4500 0054 0000 4000 4001
 """
-    assert parse_frames(text, "a") == Frames(())
+    assert parse_frames(text, "a") == Frames((), has_flows=False)

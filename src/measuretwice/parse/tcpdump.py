@@ -117,10 +117,11 @@ def _packet(match: re.Match[str]) -> TcpPacket:
 @dataclass(frozen=True)
 class Frames:
     """The sizes of the IP packets of TCP and UDP, in bytes, without what the link puts before them; and how many packets
-    the kernel had no room for, which are missing."""
+    the kernel had no room for, which are missing. `has_flows` says whether a line names a packet of TCP or UDP."""
 
     packet_bytes: tuple[int, ...]
     kernel_drops: int = 0
+    has_flows: bool = True
 
 
 def is_tcpdump(text: str) -> bool:
@@ -139,7 +140,8 @@ def parse_frames(text: str, source: str) -> Frames:
     if not sizes and text.strip() and not is_tcpdump(text):
         raise foreign(text, source, _EXPECTED_FRAMES)
     dropped = re.search(r"^(\d+) packets? dropped by kernel", text, re.M)
-    return Frames(sizes, int(dropped[1]) if dropped else 0)
+    flows = bool(sizes) or any(_ENDS.search(line, 0, _LONGEST) for line in lines)
+    return Frames(sizes, int(dropped[1]) if dropped else 0, flows)
 
 
 def _packet_bytes(line: str) -> int | None:

@@ -351,9 +351,12 @@ def _capture(found: Pieces, layout: Layout) -> None:
                 f" (not whole: {frames.kernel_drops} packets dropped by the kernel)"
             )
         if isinstance(frames, Frames) and not frames.packet_bytes:
-            layout.missing.append(
-                f"packets' sizes, since no line of {name} says how long its packet is (tcpdump -e does)"
+            why = (
+                f"no line of {name} says how long its packet is (tcpdump -e does)"
+                if frames.has_flows
+                else f"{name} has no packet of TCP or UDP: the test's connection is missing from this capture"
             )
+            layout.missing.append(f"packets' sizes, since {why}")
         _leave_out(found, pieces[1:], "one capture is looked at")
     elif place:
         layout.without(capture=None)
