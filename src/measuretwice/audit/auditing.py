@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.audit import columns, sums, together
-from measuretwice.audit.cells import words_of
+from measuretwice.audit.cells import places_of, words_of
 from measuretwice.audit.columns import (
     OF_RUNS,
     STATISTIC,
     Choice,
     Known,
     name_of,
-    places_of,
     quantity_of,
 )
 from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
@@ -37,7 +36,7 @@ WAYS = (
 # With these a table has a rate; and words of headings that name none.
 RATES = {"goodput", "total", "per_flow", "sent_rate", "1 goodput", "squares", "index", "value"}
 OTHER = re.compile(
-    rf"\b(?:{columns.NO_AMOUNT}|id|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
+    rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
 # What is looked at where a row has these columns.
 LOOKED_AT = (
@@ -49,7 +48,8 @@ LOOKED_AT = (
     ("losses and halvings", (("losses", "halvings"), ("c_by_losses", "c_by_halvings"))),
     ("quotients, divided again", (("losses", "halvings", "losses_per_halving"), ("loss_ratio", "losses", "segments"),
                                   ("halving_ratio", "halvings", "segments"), ("drops_per_halving", "drops", "halvings"))),
-    ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("halving_ratio",), ("utilisation",))),
+    ("delivered and lost, against what was sent", (("delivered", "loss_ratio"),)),
+    ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("delivered",), ("halving_ratio",), ("utilisation",))),
     ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
     ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
     ("flows, against those asked for", (("flows", "asked"),)),

@@ -331,6 +331,17 @@ def words_of(heading: str) -> tuple[str, Unit | None, bool]:
     return plain_words(rest), unit, bare != without
 
 
+def places_of(column: str, headings: Sequence[str]) -> list[int]:
+    """Return the places of the columns that a person means by a heading, or the first part of one, or `#3`."""
+    if re.fullmatch(r"#\d+", column) and column not in headings:
+        return [int(column[1:]) - 1] if 0 < int(column[1:]) <= len(headings) else []
+    plain = " ".join(column.casefold().split())
+    folded = [" ".join(heading.casefold().split()) for heading in headings]
+    same = [place for place, heading in enumerate(headings) if heading == column]
+    alike = [place for place, heading in enumerate(folded) if heading == plain]
+    return same or alike or [n for n, h in enumerate(folded) if plain and h.startswith(plain)]
+
+
 def _joined_digits(match: re.Match[str]) -> str:
     """Return p99.9 as p999, by which words are parted; other numbers as they are."""
     return f"{match[1]}{match[2]}" if match[0][0] in "pP" else match[0]
@@ -346,6 +357,7 @@ def plain_words(text: str) -> str:
         for c in unicodedata.normalize("NFKD", text.casefold().translate({0x142: "l", 0x131: "i"}))
         if not unicodedata.combining(c)
     )
+    bare = re.sub(r"\b(loss|drop)(?=(?:rate|ratio)\b)", r"\1 ", bare)
     words = re.sub(r"[\W_]+", " ", bare.replace("'s", "s").replace("\u2019s", "s")).split()
     return " ".join(ENGLISH.get(word, word) for word in words)
 

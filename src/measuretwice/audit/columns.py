@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import Unit, find_unit, words_of
+from measuretwice.audit.cells import Unit, find_unit, places_of, words_of
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index
 
@@ -71,6 +71,7 @@ NAMES: dict[str, Name] = {
         Name("model_by_losses", "rate", "the model's rate with C = 1, by losses", rf"^x1$|model.*{LOSS}"),
         Name("halving_ratio", "ratio", "halvings over segments sent", rf"{HALF}.*\b{SHARE_OF}"),
         Name("halvings", "count", "how often the window was halved", HALF),
+        Name("delivered", "ratio", "what arrived over what was sent", r"\b(?:delivery|delivered|reception) (?:ratio|fraction|share)\b|^pdr$"),
         Name("loss_ratio", "ratio", "losses over segments sent", rf"{LOSS}.*\b{SHARE_OF}|\brate (?:de |of |di )?(?:packets? )?{LOSS}|^p$|^(?:packet )?loss$"),
         Name("losses", "count", "segments lost or sent again", rf"\b{LOSS}\b"),
         Name("index", "ratio", "Jain's index", r"\b(?:jains?|jfi|fairness)\b|^index$"),
@@ -80,6 +81,7 @@ NAMES: dict[str, Name] = {
              r"\b(?:asked|requested|configured|expected)\b.*\bflows\b|\bflows .*\b(?:asked|requested)\b|^asked"),
         Name("flows", "count", "how many flows there were",
              rf"^(?!.*\b(?:{MEASURED_RATE}|total|sum|per)\b).*\b(?:flows|flow count|ports|connections|nflows)\b|^n$|^number (?:of |de )?(?:tcp )?flows?$"
+             r"|^total (?:number of |no of )?(?:tcp |udp )?(?:flows|connections|streams)$"
              r"|^(?:no |number |num |n |count |parallel |concurrent |tcp |of )*(?:streams|users|clients|senders)$"),
         Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)"),
         Name("link", "rate", "the link's rate",
@@ -305,10 +307,14 @@ def known_columns(
             del by_name[key]
     by_name = {name: columns for name, columns in by_name.items() if columns}
     if not any(quantity_of(name) != "text" for name in by_name):
-        numbers = [heading for place, heading in enumerate(headings) if heading and values(place)]
+        numbers = [(h, values(place)) for place, h in enumerate(headings) if h and values(place)]
+        # What is nowhere more than 1 is a ratio rather than a rate.
+        what, behind = (
+            ("index", "") if numbers and max(numbers[-1][1]) <= 1 else ("goodput", ":Mbit/s")
+        )
         raise UserError(
             f"{source}: no column is known; found {_listed(headings)}: say which is what with "
-            f"--columns, such as --columns 'goodput={numbers[-1]}:Mbit/s'"
+            f"--columns, such as --columns '{what}={numbers[-1][0]}{behind}'"
             if numbers
             else f"{source}: no table is found here: one has a line of headings, such as flow, goodput (Mbit/s), losses, and "
             f"lines of as many values below it; the first line read has {_listed(headings)}"
@@ -340,9 +346,18 @@ def _add_unnamed(
         for name in ("flow", "label"):
             by_name[name] = [column for column in by_name[name] if column.place not in places]
         by_name["goodput"] = [replace(column, name="goodput") for column in flows]
+    # The best of times is the least, of rates the most: the values say which.
+    ends = {c.words[:1]: c for c in plain if c.words in ("best", "worst", "wrst")}
+    if len(ends) == 2:
+        for key, column in zip(
+            ("min value", "max value"),
+            sorted(ends.values(), key=lambda c: sum(values(c.place))),
+            strict=True,
+        ):
+            by_name[key] = [replace(column, name=key)]
     bare = [c for c in plain if c.words == "mean" or STATISTIC.fullmatch(c.words)]
     bare = [column for column in bare if column.words not in SPREADS]
-    for column in bare if len(bare) > 1 else ():
+    for column in bare if len(bare) > 1 or len(ends) > 1 else ():
         key = f"{column.words} value".replace("p50", "median").removeprefix("mean ")
         by_name[key] = [replace(column, name=key)]
 
@@ -475,17 +490,6 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
         unit = choice.unit or words_of(heading)[1]
         columns.append(_with_unit(Column(choice.name, heading, indices[0], unit)))
     return columns
-
-
-def places_of(column: str, headings: Sequence[str]) -> list[int]:
-    """Return the places of the columns that a person means by a heading, or the first part of one, or `#3`."""
-    if re.fullmatch(r"#\d+", column) and column not in headings:
-        return [int(column[1:]) - 1] if 0 < int(column[1:]) <= len(headings) else []
-    plain = " ".join(column.casefold().split())
-    folded = [" ".join(heading.casefold().split()) for heading in headings]
-    same = [place for place, heading in enumerate(headings) if heading == column]
-    alike = [place for place, heading in enumerate(folded) if heading == plain]
-    return same or alike or [n for n, h in enumerate(folded) if plain and h.startswith(plain)]
 
 
 def _listed(headings: Sequence[str], most: int = 12) -> str:

@@ -61,9 +61,10 @@ class Row:
         """The number as the table has it."""
         return self.texts.get(name) or f"{self.numbers[name].value:.6g}"
 
-    def as_shown(self, value: float, name: str) -> str:
+    def as_shown(self, value: float, name: str, digits: int = 6) -> str:
         """A value in the unit in which the table has a name's."""
-        return f"{value / self.factors.get(name, 1.0):.6g}"
+        percent = " %" if "%" in self.texts.get(name, "") else ""
+        return f"{value / self.factors.get(name, 1.0):.{digits}g}{percent}"
 
 
 # What is no more than another: the name, the other, how far above it may be, which of the row is said, the kind, and what
@@ -213,7 +214,8 @@ def utilisation(row: Row) -> Offences:
         if apart(row["utilisation"], again, ENDS):
             yield (
                 "quotient",
-                f"utilisation {row.shown('utilisation')}; recomputed {again.value:.4g}",
+                f"utilisation {row.shown('utilisation')}; recomputed "
+                f"{row.as_shown(again.value, 'utilisation', 4)}",
             )
 
 
@@ -270,7 +272,7 @@ def index_bounds(row: Row) -> Offences:
 @rule
 def ratios(row: Row) -> Offences:
     """A share of something is between 0 and 1."""
-    for name in ("share", "fair_share", "loss_ratio", "halving_ratio"):
+    for name in ("share", "fair_share", "loss_ratio", "halving_ratio", "delivered"):
         if row.has(name) and row[name].low > 1:
             text, value = row.shown(name), row[name].value
             percent = f"; {text} % would be {value / 100:g}" if value <= 100 else ""
@@ -327,7 +329,7 @@ def quotients(row: Row) -> Offences:
             if apart(row[name], again) and not apart(row[name] * 0.01, again):
                 yield "percent", f"{stated} is per cent; as a ratio {again.value:.4g}"
             elif apart(row[name], again):
-                yield "quotient", f"{stated}; recomputed {again.value:.6g}"
+                yield "quotient", f"{stated}; recomputed {row.as_shown(again.value, name)}"
 
 
 @rule
@@ -363,7 +365,15 @@ def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[lis
     A column whose heading may mean a share as well as a count is a count where it can be no share.
     """
     notes: list[str] = []
-    for name in ("loss_ratio", "halving_ratio", "share", "fair_share", "index", "utilisation"):
+    for name in (
+        "loss_ratio",
+        "halving_ratio",
+        "share",
+        "fair_share",
+        "index",
+        "utilisation",
+        "delivered",
+    ):
         having = [row for row in rows if row.has(name)]
         values = [row[name].value for row in having if row[name].value >= 0]
         if name not in without_unit or not values:
@@ -382,7 +392,11 @@ def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[lis
                 rows = [_renamed(row, name, "losses") for row in rows]
         elif 1 <= most <= 100 and (why := _why_percent(having, name, values)):
             rows = [
-                replace(row, numbers={**row.numbers, name: row[name] * 0.01})
+                replace(
+                    row,
+                    numbers={**row.numbers, name: row[name] * 0.01},
+                    factors={**row.factors, name: row.factors.get(name, 1.0) * 0.01},
+                )
                 if row.has(name)
                 else row
                 for row in rows

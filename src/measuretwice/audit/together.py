@@ -4,6 +4,7 @@ what may be true and is worth to be looked at."""
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -99,6 +100,22 @@ def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
     yield from _copied(rows)
     yield from _implied_segments(rows)
     yield from _shares_off(rows, runs_known="run" in by_name or "flow" in by_name)
+    # What was sent again may arrive; what was lost doesn't.
+    lost = (
+        re.search(r"loss|lost|drop", by_name["loss_ratio"][0].words)
+        if "loss_ratio" in by_name
+        else None
+    )
+    for row in rows if lost else ():
+        if (
+            row.has("delivered", "loss_ratio")
+            and row["delivered"].low + row["loss_ratio"].low > 1 + WHOLE
+        ):
+            text = (
+                f"{row.shown('delivered')} delivered and {row.shown('loss_ratio')} lost are "
+                f"{100 * (row['delivered'].value + row['loss_ratio'].value):.4g} % of what was sent"
+            )
+            yield _of_row(row, "share", text)
 
 
 def _copied(rows: Sequence[Row]) -> Iterator[Problem]:
