@@ -117,10 +117,15 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
         # At a full link the window only says how much of the queue the receiver allows.
         if _fills_the_link(run):
             continue
+        own = socket.rwnd_limited_ratio
+        held = (
+            f"waited for the receiver's window {100 * own:.0f} % of its time"
+            if own >= LIMITED_RATIO
+            else f"had all in flight that the receiver's window allows, {100 * share:.0f} % of its time"
+        )
         return Finding(
             "receive-window",
-            f"{socket.node}'s flow waited for the receiver's window {100 * share:.0f} % "
-            f"of its time; that was {'mostly' if usual < window else 'never above'} {usual} B (ss)",
+            f"{socket.node}'s flow {held}; that was {'mostly' if usual < window else 'never above'} {usual} B (ss)",
             f"a window of up to {most:.0f} B, and losses or the link as the only limit"
             if most
             else "losses or the link as the only limit",
@@ -368,7 +373,7 @@ def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
         else "neither window, nor the program: pacing, or the host's own queue"
     )
     for share, what in (
-        (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, snd_wnd)"),
+        (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, or all of snd_wnd in flight)"),
         (busy * buffer + rest * moments.get(BUFFER, 0.0), "the sender's own buffer (ss: sndbuf_limited, app_limited)"),
         (1 - busy + rest * moments.get(PROGRAM, 0.0), "the program, which had nothing to send (ss: busy, app_limited)"),
         (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),

@@ -263,7 +263,9 @@ def _end(document: JsonObject, error: str | None, source: str) -> JsonObject:
     if error is None and (end is None or not end.data):
         # iperf3 3.9 writes an empty `end` and says why on stderr only.
         raise ParseError(
-            source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
+            source,
+            "$.end",
+            "the totals are missing or empty: the test was stopped, or the file cut off",
         )
     return end or JsonObject({}, "$.end", source)
 

@@ -30,9 +30,17 @@ SCRIPTS = {
 }
 # How files that nobody here had seen were judged: a table each, with the case, a word and why.
 FOREIGN = {
-    "handed_over.tsv": "handed over by a reviewer, when most were mended",
+    "handed_over.tsv": "handed over by a reviewer, when they were mended",
     "unseen_first_try.tsv": "never seen before, at first try",
-    "unseen_second_try.tsv": "never seen before, at first try, after the others were mended",
+    "unseen_second_try.tsv": "others, when some of what these showed was mended",
+    "unseen_third_try.tsv": "others again, when the rest was",
+}
+# What is said of the others, each with what counts as it.
+NOT_RIGHT = {
+    "unclear": ("unclear", "note?"),
+    "refused": ("refused",),
+    "silent": ("silent",),
+    "wrong": ("wrong", "crash"),
 }
 VERDICTS = ("right", "said", "silent", "honest", "blamed")
 
@@ -54,7 +62,7 @@ def kit_facts(root: Path) -> Facts:
         for row in _judged(root / "tests/faults" / name, called)
     ]
     if judged:
-        f.foreign_files = table(("files of others", "inputs", "right", "share"), judged)
+        f.foreign_files = table(("files of others", "inputs", "right", "share", *NOT_RIGHT), judged)
     return f
 
 
@@ -68,7 +76,8 @@ def _judged(path: Path, called: str) -> Iterator[tuple[Cell, ...]]:
     ]
     if words:
         right = words.count("right")
-        yield called, whole(len(words)), whole(right), percent(right / len(words), 2)
+        others = (whole(sum(word in group for word in words)) for group in NOT_RIGHT.values())
+        yield called, whole(len(words)), whole(right), percent(right / len(words), 2), *others
 
 
 def _stopwatch(f: Facts, record: Mapping[str, Any]) -> None:
