@@ -133,14 +133,14 @@ def multipath(run: RunUnderTest) -> Finding | None:
 
 @check(FindingKind("configuration"), needs=("misplaced",))
 def misplaced(run: RunUnderTest) -> Finding | None:
-    """The bottleneck's qdisc, against the interface by which most bytes left."""
+    """The bottleneck's qdisc, against the interface by which most bytes left, and its bytes against the test's."""
     place = run.measured_text("misplaced")
     if place is None:
         return None
     return Finding(
         "configuration",
         place,
-        "the qdisc on the interface that the data leaves by",
+        "the qdisc that the data passes, looked at before the test and after it",
         "What that qdisc counts isn't what happened to the data.",
         symptom="the qdisc that the data is meant to pass is elsewhere",
     )

@@ -27,7 +27,7 @@ from measuretwice.measure.imported.clients import (
     name_ends,
     seen_by_ss,
 )
-from measuretwice.measure.imported.counters import counters_of
+from measuretwice.measure.imported.counters import DATA_BYTES, Snapshots, counters_of
 from measuretwice.measure.imported.files import MAX_FILE_BYTES as MAX_FILE_BYTES
 from measuretwice.measure.imported.files import MAX_FILES as MAX_FILES
 from measuretwice.measure.imported.files import (
@@ -231,8 +231,8 @@ def _measure(
             f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there says when"
         )
     imported.missing += [*layout.missing, *_missing_files(lab, found)]
-    if layout.snapshots.misplaced:
-        measured["misplaced"] = layout.snapshots.misplaced
+    if place := _misplaced(tests, layout.snapshots):
+        measured["misplaced"] = place
     if layout.sockets.foreign:
         measured["foreign_logs"] = "; ".join(layout.sockets.foreign)
     said = {line.split(": ", 1)[0] for line in imported.refused} | {*imported.used}
@@ -243,6 +243,14 @@ def _measure(
     ]
     # What might have been of use comes first.
     imported.refused.sort(key=lambda line: line.endswith(NO_TOOL))
+
+
+def _misplaced(tests: Tests, shots: Snapshots) -> str | None:
+    """Return where the bottleneck's qdisc stands instead, or how little of the tests' data it counted."""
+    sent_bytes = sum(client.run.sent_bytes or 0 for client in tests.clients)
+    if shots.idle and sent_bytes > 10 * DATA_BYTES:
+        return f"{shots.idle} (tc), and the test sent {sent_bytes / 1e6:.3g} MB"
+    return shots.misplaced
 
 
 def _missing_files(lab: Lab, found: Pieces) -> Iterator[str]:

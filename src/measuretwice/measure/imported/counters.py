@@ -116,13 +116,14 @@ _SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ re
 class Snapshots:
     """Each node's snapshots before and after, as text. `node` and `device` are the bottleneck's, None where
     it isn't there; `misplaced` says where what belongs there stands instead, `lacking` why its counters say
-    nothing."""
+    nothing, `idle` how little they counted."""
 
     pairs: dict[str, dict[str, str]] = field(default_factory=dict)
     used: dict[Path, str] = field(default_factory=dict)
     node: str | None = None
     device: str | None = None
     misplaced: str | None = None
+    idle: str | None = None
     lacking: str | None = None
 
 
@@ -284,12 +285,12 @@ def _place(shots: Snapshots, place: QdiscAt) -> None:
     if busiest is None or not of_kind:
         return
     if sent(busiest) < DATA_BYTES:
-        counted = any(qdisc.sent_bytes is not None for qdisc in after)
-        shots.lacking = shots.lacking or (
-            f"{place.node} sent nothing between the two snapshots of its qdiscs"
-            if counted
-            else f"tc printed no counters of {place.node}'s qdiscs: it needs -s"
-        )
+        if any(qdisc.sent_bytes is not None for qdisc in after):
+            few = f"{place.node}'s qdiscs sent only {max(sent(busiest), 0)} B during the test"
+            shots.idle = few if sent(busiest) >= 0 and not shots.lacking else None
+        else:
+            few = f"tc printed no counters of {place.node}'s qdiscs: it needs -s"
+        shots.lacking = shots.lacking or few
         return
     here = [qdisc for qdisc in of_kind if qdisc.dev == busiest.dev]
     if here:
