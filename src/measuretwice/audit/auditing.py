@@ -248,8 +248,11 @@ def _effects(reading: Reading) -> set[str]:
 def _as_flows(by_name: Known, reading: Reading, *, rates_of_flows: bool) -> list[list[Row]] | None:
     """The flows of each run, where a row is a flow; None where it is a run or a part of one."""
     apart = "flow" in by_name or rates_of_flows
-    if "goodput" not in by_name or (not apart and not OF_RUNS.isdisjoint(by_name)):
+    if "goodput" not in by_name:
         return None
+    if not apart and not OF_RUNS.isdisjoint(by_name):
+        # Rows of hosts are flows where their rates have the index that stands beside them.
+        return together.by_their_index(reading.rows)
     if OF_RUNS.isdisjoint(by_name):
         of_flows = "flow" in by_name or "share" not in by_name
         return together.groups_of(reading.rows) if of_flows else None

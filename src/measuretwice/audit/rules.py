@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from measuretwice.stats.intervals import jains_index
 FLOATS = 1e-9
 # How far arrived may be above sent, by what each end's clock covers; rounded means from their parts; an index in a row.
 ENDS, MEANS = 0.1, 0.01
+# In a table of so few rows most say nothing.
+FEW = 2
 # A number above 1 that may well be per cent.
 PERHAPS_PERCENT = 1.5
 # What a rule yields: the kind of what is off, and a text for a person.
@@ -205,18 +208,37 @@ def mean_of_flows(row: Row) -> Offences:
 
 @rule
 def utilisation(row: Row) -> Offences:
-    """Compare with the rate over the link's; within a few per cent, since the link's may count headers."""
     if row.has("utilisation") and row["utilisation"].low > 1 + MEANS:
         yield "link", f"utilisation {row.shown('utilisation')} is more than all of the link"
-    name = "total" if row.has("total") else "goodput"
-    if row.has(name) and row.positive("utilisation", "link"):
-        again = row[name] * (1 / row["link"].value)
-        if apart(row["utilisation"], again, ENDS):
-            yield (
-                "quotient",
-                f"utilisation {row.shown('utilisation')}; recomputed "
-                f"{row.as_shown(again.value, 'utilisation', 4)}",
-            )
+
+
+def utilisations_off(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
+    """Yield rows whose utilisation isn't the rate over the link's, within a few per cent, since the link's may count headers.
+
+    The rate may be one flow's, and the utilisation of all: of so many flows as most rows have it. Where most have
+    it of no number of flows, it is of something else, unless there are hardly rows to tell.
+    """
+    name = next((n for n in ("total", "goodput", "per_flow") if any(r.has(n) for r in rows)), "")
+    having = [r for r in rows if r.has(name) and r.positive("utilisation", "link")]
+    parts = {r.line: r[name] * (1 / r["link"].value) for r in having}
+    quotients = [
+        r["utilisation"].value / parts[r.line].value for r in having if parts[r.line].value
+    ]
+    if not quotients:
+        return
+    alike = max(1.0, round(statistics.median(quotients)))
+    meanings = [{r.line: n for r in having} for n in dict.fromkeys((1.0, alike))]
+    meanings.insert(1, {r.line: r["flows"].value if r.has("flows") else 1.0 for r in having})
+    off = [
+        [r for r in having if apart(r["utilisation"], parts[r.line] * flows[r.line], ENDS)]
+        for flows in meanings
+    ]
+    wrong, flows = min(zip(off, meanings, strict=True), key=lambda pair: len(pair[0]))
+    if len(wrong) * 2 >= len(having) > FEW:
+        return
+    for row in wrong:
+        again = row.as_shown(parts[row.line].value * flows[row.line], "utilisation", 4)
+        yield row, f"utilisation {row.shown('utilisation')}; recomputed {again}"
 
 
 @rule
@@ -355,7 +377,12 @@ def apart(stated: Number, again: Number, slack: float = FLOATS) -> bool:
 # How near a sum of shares must be to the whole, and what utilisation may be where it is wrong; above, it is per cent.
 NEAR, LARGEST_UTILISATION = 0.02, 1.5
 # What other ratios follow from, where they aren't counted over counted things.
-PERCENT_OF = (*QUOTIENTS, ("utilisation", "total", "link"), ("utilisation", "goodput", "link"))
+PERCENT_OF = (
+    *QUOTIENTS,
+    ("utilisation", "total", "link"),
+    ("utilisation", "goodput", "link"),
+    ("utilisation", "per_flow", "link"),
+)
 
 
 def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[list[Row], list[str]]:

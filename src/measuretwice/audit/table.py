@@ -389,6 +389,7 @@ class _Reader:
         return {
             "label": own, "who": self._texts_of(line, "algorithm", "label", "flow"),
             "flow": self._texts_of(line, "flow"), "group": group,
+            "shared": self._texts_of(line, "label") if self._shared else "",
             "settings": "\t".join((group, *(line.cell(place) for place in self._settings))),
         }  # fmt: skip
 

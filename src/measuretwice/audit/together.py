@@ -13,7 +13,7 @@ from dataclasses import replace
 from measuretwice.audit.cells import Number, significant_digits
 from measuretwice.audit.columns import NAMES, Known
 from measuretwice.audit.report import Problem
-from measuretwice.audit.rules import Row, apart, index_apart, off_in
+from measuretwice.audit.rules import Row, apart, index_apart, off_in, utilisations_off
 from measuretwice.stats.intervals import jains_index
 from measuretwice.tcp.model import payload_limit
 
@@ -80,6 +80,32 @@ def flows_of_runs(rows: Sequence[Row]) -> list[list[Row]]:
     return groups if beside and groups and enough else []
 
 
+def by_their_index(rows: Sequence[Row]) -> list[list[Row]] | None:
+    """The flows of each run, where most runs' rates have the index that stands beside each; else None."""
+    if not all(row.has("index", "goodput") for row in rows):
+        return None
+    groups = flows_of_runs(rows)
+    if not groups:
+        # A host that stands in several runs is no part of what a run is called.
+        shared = [row.texts.get("shared", "") for row in rows]
+        runs = [
+            ", ".join(part for part in row.texts.get("group", "").split(", ") if part != host)
+            for row, host in zip(rows, shared, strict=True)
+        ]
+        groups = flows_of_runs(
+            [
+                replace(row, texts={**row.texts, "group": run})
+                for row, run in zip(rows, runs, strict=True)
+            ]
+        )
+    near = sum(
+        _near(group[0]["index"], [row["goodput"] for row in group])
+        for group in groups
+        if len({row["goodput"].value for row in group}) > 1
+    )
+    return groups if near * 2 > len(groups) else None
+
+
 def name_of_run(group: Sequence[Row]) -> str:
     return group[0].texts.get("group", "")
 
@@ -98,6 +124,7 @@ def _of_run(group: Sequence[Row], kind: str, text: str) -> Problem:
 def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
     """Yield what can't be true of all rows together."""
     yield from _copied(rows)
+    yield from (_of_row(row, "quotient", text) for row, text in utilisations_off(rows))
     yield from _implied_segments(rows)
     yield from _shares_off(rows, runs_known="run" in by_name or "flow" in by_name)
     # What was sent again may arrive; what was lost doesn't.
