@@ -148,7 +148,14 @@ def _rate_by_tc(
         bps for _, entry in rated for bps in (entry.rate_bps, getattr(entry, "ceil_bps", None))
     }
     if not any(_near(bps, 1e6 * rate) for bps in printed_bps for rate in rates.values()):
-        node, qdisc = max(rated, key=lambda pair: pair[1].sent_bytes or 0)
+        inside = {qdisc.parent: qdisc.sent_bytes for _, qdisc in printed if qdisc.parent}
+        passed = [(entry.sent_bytes or inside.get(entry.handle) or 0) for _, entry in rated]
+        busy = [
+            pair
+            for pair, sent in zip(rated, passed, strict=True)
+            if sent >= MOST_BYTES * max(passed)
+        ]
+        node, qdisc = min(busy, key=lambda pair: pair[1].rate_bps or 0)
         what = f"{qdisc.kind} class" if isinstance(qdisc, TcClass) else qdisc.kind
         yield (
             f"{node}'s {what} with a rate of {(qdisc.rate_bps or 0) / 1e6:g} Mbit/s (tc)",
