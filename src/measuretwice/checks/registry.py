@@ -23,6 +23,9 @@ Hints = tuple[str, str, str]
 # A connection that sent less is one for control: iperf3 has one beside its data's.
 DATA_BYTES = 100_000
 SAMPLE_SLACK_S = 0.5
+SSH_PORT = 22
+# More than what a person types and reads.
+TYPED_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,8 @@ class RunUnderTest:
             other
             for other in self._data_sockets()
             if other.is_named is False
+            # Whoever works on that host does so by ssh.
+            and not (is_ssh(other) and (other.bytes_sent or 0) < TYPED_BYTES)
             and not any(other.node == socket.node and _apart(other, socket) for socket in ours)
         ]
 
@@ -192,6 +197,11 @@ class RunUnderTest:
     def _must_need(self, name: str) -> None:
         if name not in self.needs:
             raise KeyError(f"{name!r} isn't among the values that this check says it needs")
+
+
+def is_ssh(socket: Socket) -> bool:
+    """Return whether one end of a connection is ssh's own port."""
+    return socket.port == SSH_PORT or socket.peer.endswith(f":{SSH_PORT}")
 
 
 def _apart(socket: Socket, other: Socket) -> bool:

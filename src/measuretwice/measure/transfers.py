@@ -58,7 +58,8 @@ class Transfer:
     send at most, by the option, `buffer_bytes` the buffer that was asked for (-w); `omit_s`, with its `omitted_bytes`, is left out of the totals. The shares of
     a processor are in per cent. `exact` says that bytes are printed in full, not with three digits. `mss_bytes` is the segment size
     by the tool's word, `asked_mss_bytes` what it was asked for (-M); `idle_rtt_ms` the round trip of the handshake. `hosts` are the
-    addresses of both ends. `broke_off` says that the test didn't run to its end."""
+    addresses of both ends. `broke_off` says that the test didn't run to its end; `totals` are the lines
+    for a whole test, of each flow by itself, where they have a rate of their own."""
 
     tool: str
     node: str
@@ -81,6 +82,7 @@ class Transfer:
     idle_rtt_ms: float | None = None
     hosts: frozenset[tuple[str, str]] = frozenset()
     broke_off: bool = False
+    totals: tuple[Row, ...] = ()
 
     @property
     def arrived(self) -> Amount | None:
@@ -150,6 +152,7 @@ def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -
                 start_s, end_s, sum(row.bytes for row in rows), _sum([row.retransmits for row in rows]),
                 _sum([row.cwnd_bytes for row in rows]), None,
                 _mean([row.rtt_us / 1e3 for row in rows if row.rtt_us]),
+                _sum([row.rate_bps for row in rows]),
             )
             for (start_s, end_s), rows in by_time.items()
         ),
@@ -159,6 +162,7 @@ def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -
         mss_bytes=min((c.mss_bytes for c in connections if c.mss_bytes), default=None),
         idle_rtt_ms=min((c.idle_rtt_us / 1e3 for c in connections if c.idle_rtt_us), default=None),
         hosts=frozenset((c.from_address, c.to_address) for c in connections),
+        totals=tuple(Row(row.start_s, row.end_s, row.bytes, rate_bps=row.rate_bps) for row in totals),
     )  # fmt: skip
 
 

@@ -147,6 +147,14 @@ def _ss(text: str, source: str) -> tuple[SsSample, ...]:
     return parse_ss_samples(as_sampled(text, source), source, allow_truncated_tail=True)
 
 
+def _pscheduler(text: str, source: str) -> tuple[()]:
+    raise ParseError(
+        source,
+        "file",
+        f"pScheduler's JSON, which has neither iperf3's addresses nor its options; bring {_IPERF3}",
+    )
+
+
 def _queue(text: str, source: str) -> tuple[QdiscSample, ...]:
     return parse_qdisc_samples(text, source, allow_truncated_tail=True)
 
@@ -172,11 +180,13 @@ LINKS = Format(
 # The first that recognises a text has it.
 FORMATS = (
     Format("flent", lambda text: '"x_values"' in text and '"results"' in text, parse_flent),
+    Format("iperf3", lambda text: '"throughput-bits"' in text, _pscheduler),
     Format("flent", _holds(r"^Summary of \S+ test run|^Starting Flent "), parse_flent_summary),
     Format(
         "netperf",
         _holds(
             r"^(?:MIGRATED )?\w+ [A-Za-z/ ]+? TEST (?:from|to) |^THROUGHPUT=|^NETPERF_INTERIM_RESULT\["
+            r"|^establish[_ ]control\b"
         ),
         parse_netperf,
     ),
@@ -219,8 +229,8 @@ FORMATS = (
 # What people bring and isn't read: a row each, asked only where no format fits. The first that fits a text has it.
 
 NO_TOOL = (
-    "in no form that is read here. Those are iperf3, iperf 2, ss -tin, tc -s qdisc, ping and tcpdump -e, each as the tool "
-    "itself printed it"
+    "in no form that is read here. Those are iperf3, iperf 2, netperf, flent's data file, ss -tin, tc -s qdisc, ping, "
+    "tcpdump -e, nstat -az and ip -s link, each as the tool itself printed it"
 )
 
 _SS = "ss -tin of the sender, again and again while the test runs"
@@ -287,7 +297,7 @@ UNREAD = (
     _row(r"^Chain \w+ \((?:policy|\d+ references)|^table (?:inet|ip6?|bridge) \w+ \{", "the rules of a firewall", "what they drop stands in no tool that is read"),
     # Rates.
     _row(r"^ *[\d.]+ MB / +[\d.]+ sec = +[\d.]+ [MG]bps", "nuttcp", "it doesn't say by which connection", _IPERF3),
-    _row(r"^(?:\[\w+\] )?sockperf(?:: |\[)", "sockperf", _REQUESTS, _IPERF3),
+    _row(r"^(?:\[\w+\] )?sockperf(?:: |\[)", "sockperf", "it measures messages or their answers, and says nothing of the connection", _IPERF3),
     _row(r"^NTTTCP for Linux|^#{5}  Totals:  #{5}|^Thread +Time\(s\) +Throughput\(KB/s\)", "ntttcp", "it doesn't say by which connection", _IPERF3),
     _row(r"^Starting \d+ (?:threads|processes) running profile:", "uperf", _REQUESTS, _IPERF3),
     _row(r"Speedtest by Ookla|^(?:Down|Up)link capacity: |\"(?:download|upload)\" ?: ?(?:\{\"bandwidth\"|[\d.]+)|\"downloadSpeed\" ?:", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),
@@ -353,7 +363,11 @@ UNREAD = (
     _row(r"\A#!|^(?:import \w+$|from \w[\w.]* import )", "a script", "it says what was to be run"),
     _row(r"^Traceback \(most recent call last\):|^(?:-?\w*sh|sudo): (?:line \d+: )?\S+: (?:command )?not found|: command not found$", "a program's error", "it says that something didn't run", "what the tool prints once it runs"),
     _row(r"\A\s*(?i:usage): ", "a program's help", "it has no measurement"),
+    _row(r"^iperf3?: (?:unrecognized|unrecognised|invalid|illegal|unknown|ambiguous) option|^iperf3?: option .*(?:requires|needs) an argument", "iperf that refused one of its options", "it printed its usage and made no test", "a test with options that this version knows (iperf3 --help)"),
+    _row(r"^I \(\d+\) iperf: |^iperf> ", "the iperf of an ESP32 (esp-idf)", "it has rates alone, and doesn't say by which connection", "what iperf -s -i 1 printed on the computer at the other end"),
     _row(r"\A(?:iperf[ 3]|Linux \S+ \d|ss utility|tc utility|ip utility|ping from iputils|tcpdump version)", "a program's version", "it has no measurement"),
+    _row(r"\A[^\n]*,Ping \(ms\)|\A[^\n]*,TCP (?:up|down)load", "flent's CSV", "it has neither a flow's length nor what was resent", "its data file (.flent.gz)"),
+    _row(r"\A(?=[^\n]*[A-Za-z])[^\n,;\t]*([,;\t])[^\n]*\1[^\n]*\n(?:[^\n]*\d[^\n]*\1[^\n]*\1[^\n]*\n){2}", "a table", "which tool measured what stands nowhere in it (./lab audit FILE looks at tables of results)", "what the tool printed itself"),
     _row(r"\A\s*[\[{]\s*[\"{\]}]", "JSON that no tool prints that is read", "what its values mean only its author knows", "what the tool printed itself"),
 )
 # fmt: on

@@ -175,10 +175,15 @@ def connection_of(
     TruncatedError where the last one isn't the whole test's; `lines` is how many the file has.
     """
     *intervals, total = rows
-    if intervals and (
-        total.start_s != intervals[0].start_s
-        or total.end_s < intervals[-1].end_s
-        or any(a.end_s > b.start_s for a, b in pairwise(intervals))
+    # What a test of UDP has lost its end of is one all the same.
+    if (
+        not udp
+        and intervals
+        and (
+            total.start_s != intervals[0].start_s
+            or total.end_s < intervals[-1].end_s
+            or any(a.end_s > b.start_s for a, b in pairwise(intervals))
+        )
     ):
         raise cut_off(source, lines, "a last row for the whole test (was it killed?)")
     first = rows[0]
@@ -292,9 +297,6 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
             raise ParseError(source, f"line {number}", f"iperf says: {line.strip()}")
         elif "/sec" in line and not _SUM_ROW.match(line) and "[" in line:
             raise _unreadable(source, number, line, "interval, transfer and bandwidth")
-    for ends in connections:
-        if not ends.rows or (len(ends.rows) == 1 and _WHOLE.fullmatch(ends.last_end)):
-            raise cut_off(source, len(lines), "a last row for the whole test (was it killed?)")
     return tuple(
         replace(
             connection_of(
@@ -303,8 +305,23 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
             mss_bytes=ends.mss_bytes, idle_rtt_us=ends.idle_rtt_us, window_bytes=ends.window_bytes,
             congestion_control=algorithm[1] if algorithm else None,
         )
-        for ends in connections
+        for ends in _ended(connections, source, len(lines), udp=udp)
     )  # fmt: skip
+
+
+def _ended(connections: list[_Ends], source: str, lines: int, *, udp: bool) -> list[_Ends]:
+    """Return the connections that have rows; TruncatedError where one of TCP lacks its last row."""
+    if udp and not any(ends.rows for ends in connections):
+        raise ParseError(
+            source,
+            "file",
+            "a test of UDP, which has neither window nor recovery; bring a test of TCP",
+        )
+    connections = [ends for ends in connections if ends.rows or not udp]
+    for ends in connections if not udp else ():
+        if not ends.rows or (len(ends.rows) == 1 and _WHOLE.fullmatch(ends.last_end)):
+            raise cut_off(source, lines, "a last row for the whole test (was it killed?)")
+    return connections
 
 
 def _never_began(text: str, source: str) -> ParseError:

@@ -28,9 +28,18 @@ _INTERIM_PAIRS = re.compile(
     r"^NETPERF_INTERIM_RESULT\[\d+\]=(\d+(?:\.\d+)?)\nNETPERF_UNITS\[\d+\]=(\S+)\nNETPERF_INTERVAL\[\d+\]=(\d+(?:\.\d+)?)$",
     re.M,
 )
-_UNIT = re.compile(r"10\^(\d)bits */ ?s|([KMG])Bytes +/ ?s")
+_UNIT = re.compile(r"10\^(\d)bits */ ?s|([KMG])Bytes */ ?s")
 _PAIR = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*)$", re.M)
 _POWER = {"K": 1, "M": 2, "G": 3}
+# What it says in place of a result.
+_FAILED = re.compile(
+    r"^(?:establish[_ ]control|netperf: |netserver: |(?:send|recv)_\w+: ).*|^\w+: .*\b(?:errno|error|failed)\b.*",
+    re.M,
+)
+# With -I: how wide the interval of its repetitions' throughput is, in per cent of their mean, where it is wider than asked.
+_MISSED = re.compile(r"^!!! Confidence intervals: Throughput +: +([\d.]+)%", re.M)
+# A mean that is known to 5 % is one.
+_WIDE_PERCENT = 10.0
 # netperf's names in CSV for those of its pairs that are read.
 _IN_CSV = {
     "Throughput": "THROUGHPUT",
@@ -89,6 +98,9 @@ def parse_netperf(text: str, source: str) -> tuple[BulkTest, ...]:
         rate_bps = 8 * sum(bytes_ for *_, bytes_ in rows) / seconds if seconds else 0.0
         return (BulkTest("netperf", rate_bps, seconds, rows=rows, is_part=True),)
     if not begins and "THROUGHPUT=" not in text:
+        # Other tools fail, too.
+        if (failed := _FAILED.search(text)) and failed[0].startswith("establish"):
+            raise _no_test(failed, source)
         raise foreign(text, source, _EXPECTED)
     bounds = [*(begins or [0]), len(text)]
     lines = text.count("\n")
@@ -105,14 +117,26 @@ def _test(text: str, source: str, lines: int) -> BulkTest:
     row = _ROW.search(text)
     # The heading's; intervals above it have their own.
     units = [*_UNIT.finditer(text[: row.start()])] if row else []
+    if row is None and (failed := _FAILED.search(text)):
+        raise _no_test(failed, source)
     if row is None or not units:
         raise cut_off(source, lines, "the row with the test's throughput (was it killed?)")
     shares = [float(share) for share in re.findall(r"-?\d+\.\d+", row[6] or "")[:2]]
-    own, other = shares if "Utilization" in text and len(shares) == 2 else (None, None)
+    # In a container netperf counts processors wrongly.
+    is_share = len(shares) == 2 and all(0 <= share <= 100 for share in shares)
+    own, other = shares if "Utilization" in text and is_share else (None, None)
+    missed = _MISSED.search(text)
     return BulkTest(
         "netperf", float(row[5]) * _factor(units[-1]), float(row[4]), rows=tuple(_interim(text)),
         own_cpu_percent=own, other_cpu_percent=other,
+        unfit=f"netperf warns that its repetitions differ: their throughput is known to {missed[1]} % only (-I)"
+        if missed and float(missed[1]) > _WIDE_PERCENT else None,
     )  # fmt: skip
+
+
+def _no_test(failed: re.Match[str], source: str) -> ParseError:
+    """Return what netperf says in place of a result."""
+    return ParseError(source, "file", f"no test came about: netperf says: {failed[0].strip()}")
 
 
 def _factor(unit: re.Match[str]) -> float:

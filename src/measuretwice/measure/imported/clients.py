@@ -23,7 +23,7 @@ from measuretwice.parse import (
     parse_ss_samples,
 )
 from measuretwice.parse.ss import NO_ADDRESSES
-from measuretwice.parse.wrapping import is_json, turned_round
+from measuretwice.parse.wrapping import complaints, is_json, turned_round
 
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
 ZONE_S = 900.0
@@ -166,10 +166,10 @@ def problem_of(run: Iperf3Run) -> str | None:
         return problem
     if run.sent_bytes == 0:
         before = run.omitted_bytes or 0
-        left_out = f", after {before / 1e6:.4g} MB in the {run.omit_s or 0:g} s that -O leaves out"
-        return f"0 bit/s: nothing was sent in the {run.sent_seconds or 0:.4g} s that count" + (
-            left_out if before else ""
-        )
+        omit_s = max((row.end_s for row in run.intervals if row.omitted), default=run.omit_s or 0)
+        left_out = f", after {before / 1e6:.4g} MB in the {omit_s:g} s that -O leaves out"
+        nothing = f"0 bit/s: nothing was sent in the {run.sent_seconds or 0:.4g} s that count"
+        return nothing + (left_out if before else "")
     if not run.received_bytes and not (run.server and run.sent_bytes):
         return "nothing is said to have been received"
     if run.received_rate_bps is None:
@@ -212,7 +212,11 @@ def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
     ports = {port for client in tests.clients for port in _both_ports(client.run)}
     served = []
     for piece in found.of("iperf3"):
-        if piece.content == ():
+        if piece.content == () and (words := complaints(piece.text)):
+            never = f"no test came about; iperf3's server says: {words[-1]}"
+            tests.unfit.append(f"{piece.path.name}: {never}")
+            found.left_out.append(f"{piece.path}: {never}")
+        elif piece.content == ():
             found.left_out.append(f"{piece.path}: an iperf3 server to which nobody came")
     for piece, run in found.iperf3(server=True):
         if (

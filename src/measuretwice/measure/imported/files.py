@@ -42,9 +42,15 @@ from measuretwice.parse.wrapping import complaints
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FILES = 2000
 # How files begin that hold no text, and what to do with them.
+_OFFICE = "a workbook or a document of an office program; save its table as CSV for ./lab audit, or bring what the tool printed, as text"
+_NOTEBOOK = "a Jupyter notebook; copy what the tool printed out of its cell into a text file, and bring that"
+BY_NAME = {
+    **dict.fromkeys((".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp"), _OFFICE),
+    ".ipynb": _NOTEBOOK,
+}
 NO_TEXT = {
-    rb"PK\x03\x04.{26,80}(?:mimetypeapplication/|\[Content_Types\]|_rels/)": "a workbook or a document of an office program; save its table as CSV for "
-    "./lab audit, or bring what the tool printed, as text",
+    rb"PK\x03\x04.{26,80}(?:mimetypeapplication/|\[Content_Types\]|_rels/)": _OFFICE,
+    rb'\s*\{\s*"cells"\s*:\s*\[': _NOTEBOOK,
     rb"PK\x03\x04": "packed (zip): unpack it first, or name it by itself (./lab check FILE.zip)",
     rb"7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|\x1f\x9d|.{257}ustar": "packed: unpack it first",
     rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP|%PDF-|\{\\rtf": "a picture or a printed page; bring what the tool printed, copied into a text file",
@@ -164,6 +170,8 @@ def _content(path: Path) -> bytes:
     )
     if module:
         data = _unpacked(data, module)
+    if data and (why := BY_NAME.get(path.suffix.lower())):
+        raise NotRead(why)
     for signature, reason in NO_TEXT.items():
         if re.match(signature, data, re.S):
             raise NotRead(reason)
@@ -341,7 +349,8 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
             found.pieces.append(Piece(file.path, name, file.text, None, node))
             return
     if not file.text.strip():
-        if file.path.suffix != ".log":
+        # A log without a line, or what keeps a folder (.gitkeep).
+        if file.path.suffix != ".log" and not file.path.name.startswith("."):
             _refuse(found, file.path, EMPTY, "")
         return
     if blocks := blocks_of(file.text):
@@ -362,8 +371,11 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
         _read_test(
             found, known, Piece(path, known.tool, test, None, node, file.path if several else None)
         )
-    if known.tool == "iperf3" and not any(
-        run.error for server in (False, True) for _, run in found.iperf3(server=server)
+    read = [piece.content for piece in found.pieces if file.path in (piece.path, piece.file)]
+    if (
+        known.tool == "iperf3"
+        and any(read)
+        and not any(run.error for server in (False, True) for _, run in found.iperf3(server=server))
     ):
         found.notes += [
             f"{file.path}: beside its results iperf3 says: {words}" for words in complaints(text)
@@ -386,7 +398,7 @@ def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
     except ParseError as error:
         place = "" if error.where == "file" else f"{error.where}: "
         _refuse(pieces, piece.path, f"{place}{error.problem}", known.tool)
-        if known.tool in ("iperf2", "iperf3"):
+        if known.tool in ("iperf2", "iperf3", "netperf"):
             pieces.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
     pieces.pieces.append(replace(piece, text=text, content=content))
