@@ -155,10 +155,15 @@ def _rate_by_tc(
             for pair, sent in zip(rated, passed, strict=True)
             if sent >= MOST_BYTES * max(passed)
         ]
-        node, qdisc = min(busy, key=lambda pair: pair[1].rate_bps or 0)
+        # A class may borrow up to its ceil.
+        node, qdisc = min(
+            busy,
+            key=lambda pair: max(pair[1].rate_bps or 0, getattr(pair[1], "ceil_bps", None) or 0),
+        )
+        rate = max(qdisc.rate_bps or 0, getattr(qdisc, "ceil_bps", None) or 0)
         what = f"{qdisc.kind} class" if isinstance(qdisc, TcClass) else qdisc.kind
         yield (
-            f"{node}'s {what} with a rate of {(qdisc.rate_bps or 0) / 1e6:g} Mbit/s (tc)",
+            f"{node}'s {what} with a rate of {rate / 1e6:g} Mbit/s (tc)",
             f"{wanted:g} Mbit/s",
         )
         return
