@@ -40,6 +40,13 @@ def test_verbose() -> None:
     assert (run.retransmits, run.sent_rate_bps) == (38, 42.3e6)
 
 
+def test_damaged_shares_of_processors_are_left_out() -> None:
+    text = read("iperf3/iperf3-3.12-verbose.txt")
+    line = next(line for line in text.splitlines() if "CPU Utilization" in line)
+    damaged = text.replace(line, "CPU Utilization: local/sender 1.2.3% (u), remote/receiver .% (u)")
+    assert parse_iperf3_text(damaged, "a.txt").own_cpu_percent is None
+
+
 def test_two_flows_with_omitted_seconds() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-two-flows-omit.txt"), "a.txt")
     assert [i.stream_id for i in run.intervals] == [5, 7] * 3

@@ -35,7 +35,9 @@ _TEST = re.compile(
     r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
 )
 _LISTENS = re.compile(r"Server listening on \d")
-_CPU = re.compile(r"CPU Utilization: local/\w+ ([\d.]+)%.*remote/\w+ ([\d.]+)%")
+_CPU = re.compile(
+    r"CPU Utilization: local/\w+ (\d{1,9}(?:\.\d{1,9})?)%.*remote/\w+ (\d{1,9}(?:\.\d{1,9})?)%"
+)
 # What a terminal shows of Ctrl-C.
 _STOPPED = re.compile(r"^\^C", re.M)
 _VERSION = re.compile(r"^iperf (3\.\S+)", re.M)
