@@ -5,6 +5,7 @@ They need no snapshots of nodes: what `tc -s qdisc` printed is enough.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.registry import (
@@ -29,6 +30,7 @@ LEAST_JITTER = 0.01
 BURST_ENDS = {"gemodel": "r", "loss-gemodel": "r", "state": "p31", "loss-state": "p31"}
 # Bursts of two packets and more, on average.
 LONG_BURSTS = 0.5
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,12})?)%")
 # Of what one qdisc or class has sent, so much passed another that stands in the same way.
 MOST_BYTES = 0.8
 
@@ -108,7 +110,8 @@ def _burst_ends(netem: Qdisc) -> float | None:
             model = netem.options[name]
             end = model.get(key) if isinstance(model, dict) else netem.options.get(key)
             if isinstance(end, str):
-                end = float(end.removesuffix("%")) / 100
+                percent = PERCENT.fullmatch(end)
+                end = float(percent[1]) / 100 if percent else None
             return float(end) if isinstance(end, int | float) and end > 0 else 1.0
     return None
 

@@ -42,7 +42,7 @@ _TEXT_ROW = re.compile(
 _ENHANCED = re.compile(r"/sec +\d+/\d+(?:\(\d+\))? +(\d+) +(-?\d+)([KMG]?)/(\d+)")
 # A handshake's round trip, in microseconds, or what -m says.
 _MSS = re.compile(r"/mss/irtt=\d+/(\d+)/(\d+)|\[ *\*?(\d+)\] MSS size (\d+) bytes")
-_WINDOW = re.compile(r"TCP window size: +([\d.]+) ?([KMG]?)Bytes?(?! \(default\))")
+_WINDOW = re.compile(r"TCP window size: +(\d{1,9}(?:\.\d{1,9})?) ?([KMG]?)Bytes?(?! \(default\))")
 # "using reno", "set to cubic using reno": the last word is what it had.
 _ALGORITHM = re.compile(r"^TCP congestion control .*?(\w+)\s*$", re.M)
 _SUM_ROW = re.compile(r"\[SUM")

@@ -37,7 +37,7 @@ _FAILED = re.compile(
     re.M,
 )
 # With -I: how wide the interval of its repetitions' throughput is, in per cent of their mean, where it is wider than asked.
-_MISSED = re.compile(r"^!!! Confidence intervals: Throughput +: +([\d.]+)%", re.M)
+_MISSED = re.compile(r"^!!! Confidence intervals: Throughput +: +(\d{1,9}(?:\.\d{1,9})?)%", re.M)
 # A mean that is known to 5 % is one.
 _WIDE_PERCENT = 10.0
 # netperf's names in CSV for those of its pairs that are read.
