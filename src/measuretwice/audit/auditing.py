@@ -18,9 +18,10 @@ from measuretwice.audit.columns import (
     name_of,
     quantity_of,
 )
+from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
 from measuretwice.audit.rules import Row, off_in
-from measuretwice.audit.sheets import Line, Table, read_tables
+from measuretwice.audit.sheets import Table, read_tables
 from measuretwice.audit.table import Given, Reading, read_rows
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index, slope_through_zero
@@ -184,8 +185,9 @@ def _audited(
     off, remarks = sums.bytes_off(rows, rate)
     problems += off
     notes += [*missing, *together.remarks(rows, problems), *_far_from_theory(recomputed), *remarks]
-    columns_read = tuple(column for alike in reading.columns.values() for column in alike)
-    places = {column.place for column in columns_read}
+    # A median that stands for the mean has two names, and one column.
+    known = {column.place: column for alike in reading.columns.values() for column in alike}
+    columns_read, places = tuple(known.values()), set(known)
     unread = {n: heading for n, heading in enumerate(table.headings) if n not in places and heading}
     report = TableReport(
         title=", ".join(filter(None, (table.title, heading))),
@@ -199,6 +201,7 @@ def _audited(
         problems=tuple(sorted(problems, key=lambda problem: problem.lines)),
         notes=tuple(dict.fromkeys(notes)),
         unused_rates=tuple(_unused_rates(table, unread)) if RATES.isdisjoint(by_name) else (),
+        row_of={line: row.line for row in rows for line in row.lines.values()},
     )
     return report, reading.unread, used | _effects(reading)
 
@@ -396,7 +399,7 @@ def _constants(
                 and (expected := _model(row, model, ratio, count, given))
             ]
             if not points:
-                notes += _why_none(group, (title, model, ratio, count), given)
+                notes += _why_none(group, (title, model, ratio, count), given, flows=bool(groups))
                 continue
             slope, low, high = slope_through_zero(points)
             ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
@@ -423,9 +426,11 @@ def _model(row: Row, model: str, ratio: str, count: str, given: Given) -> float 
     return mathis_bandwidth_bps(mss, rtt_s * 1e3, p)
 
 
-def _why_none(rows: Sequence[Row], way: tuple[str, str, str, str], given: Given) -> Iterator[str]:
-    """Yield why there is no C, with the option that would help. What an option gives is worth a line; that a table counts
-    no halvings isn't, unless one was given."""
+def _why_none(
+    rows: Sequence[Row], way: tuple[str, str, str, str], given: Given, *, flows: bool
+) -> Iterator[str]:
+    """Yield why there is no C, with the option that would help. What an option gives is worth a line, of flows; that a
+    table counts no halvings isn't, unless one was given."""
     title, model, ratio, count = way
     has = {name for row in rows for name in row.numbers}
     lacking = [] if "goodput" in has else ["goodput"]
@@ -433,7 +438,7 @@ def _why_none(rows: Sequence[Row], way: tuple[str, str, str, str], given: Given)
     lacking += [] if ratio in has else [name for name in (count, "segments") if name not in has]
     lacking += [] if "mss" in has or given.mss_bytes is not None else ["mss (or --mss)"]
     asked = given.mss_bytes is not None or given.rtt_s is not None
-    if asked or (lacking and all(name.endswith(")") for name in lacking)):
+    if asked or (flows and lacking and all(name.endswith(")") for name in lacking)):
         none = f"no flow has {model} or {ratio} above 0"
         yield f"{title}: not recomputed, {'it has no ' + ', '.join(lacking) if lacking else none}"
 

@@ -280,6 +280,9 @@ ENGLISH = {
         "losses": "perdas pertes verluste paketverluste perdidas perdite straty verliezen \u043f\u043e\u0442\u0435\u0440\u0438",
         "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20 \u043f\u043e\u0432\u0442\u043e\u0440\u044b \u043f\u043e\u0432\u0442\u043e\u0440\u043d\u044b\u0435 \u518d\u9001 \uc7ac\uc804\uc1a1",
         "packets": "pacotes paquets pakete paquetes pacchetti pakiety pakketten",
+        "sent": "enviados enviado enviadas gesendet gesendete envoyes envoye inviati wyslane verzonden \u53d1\u9001 \u043e\u0442\u043f\u0440\u0430\u0432\u043b\u0435\u043d\u043e",
+        "received": "recebidos recebido recebidas recibidos recibido recibidas empfangen empfangene recus recu ricevuti odebrane ontvangen \u63a5\u6536 \u043f\u043e\u043b\u0443\u0447\u0435\u043d\u043e",
+        "lost": "perdidos perdido verloren verlorene perdus perdu persi utracone \u043f\u043e\u0442\u0435\u0440\u044f\u043d\u043e",
         "number": "nombre numero anzahl liczba aantal antal qtd quantidade cantidad",
         "flows": "fluxos flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
         "flow": "fluxo flux fluss flujo flusso strom stroom flode przeplyw \u043f\u043e\u0442\u043e\u043a verbindung conexao conexion connexion \u6d41",
@@ -323,6 +326,9 @@ BARE_CONDITION = re.compile(VALUE, re.IGNORECASE)
 def words_of(heading: str) -> tuple[str, Unit | None, bool]:
     """A heading's words in small letters and English, with blanks between; its unit; and whether there is a value
     among its words: `mean rtt`, ms, false."""
+    # MeanRttMs, throughputMbps, PercentLost: as words.
+    heading = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", " ", heading)
+    heading = re.sub(r"(?<=[a-z] )(?:Ms|Us|Secs?)\b", lambda match: match[0].lower(), heading)
     without = CONDITION.sub(
         " ", re.sub(r"(?i)\b(p?\d\d)\.(\d)(?=th\b|\b)", _joined_digits, heading)
     )

@@ -4,8 +4,8 @@ all of it as lines of text."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from measuretwice.audit.columns import Column
 
@@ -43,7 +43,7 @@ class Recomputed:
 @dataclass(frozen=True)
 class TableReport:
     """What an audit found in one table, or in one way to read it. `kind` is what a row is: `flow` or `run`. Notes aren't
-    off. `looked_at` has what was compared, with the number of rows."""
+    off. `looked_at` has what was compared, with the number of rows; `row_of` the row's line for each line that has but a value."""
 
     title: str
     place: str
@@ -56,6 +56,7 @@ class TableReport:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     unused_rates: tuple[str, ...] = ()
+    row_of: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def compared(self) -> bool:
@@ -64,8 +65,8 @@ class TableReport:
 
     @property
     def lines_off(self) -> int:
-        """Return how many lines something is off in."""
-        return len({line for problem in self.problems for line in problem.lines})
+        """Return how many rows something is off in; a row's values may stand in several lines."""
+        return len({self.row_of.get(line, line) for p in self.problems for line in p.lines})
 
 
 @dataclass(frozen=True)

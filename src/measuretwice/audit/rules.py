@@ -23,6 +23,7 @@ FLOATS = 1e-9
 ENDS, MEANS = 0.1, 0.01
 # In a table of so few rows most say nothing.
 FEW = 2
+PERCENT = 0.01
 # A number above 1 that may well be per cent.
 PERHAPS_PERCENT = 1.5
 # What a rule yields: the kind of what is off, and a text for a person.
@@ -46,7 +47,7 @@ class Row:
         lines = {
             line
             for name, line in self.lines.items()
-            if re.search(rf"\b{name}\b", text) or self.shown(name) in text.split()
+            if re.search(rf"\b{name}\b", text) or self.texts.get(name) in text.split()
         }
         return tuple(sorted(lines)) or (self.line,)
 
@@ -61,13 +62,22 @@ class Row:
         return self.has(*names) and min(self[name].low for name in names) > 0
 
     def shown(self, name: str) -> str:
-        """The number as the table has it."""
-        return self.texts.get(name) or f"{self.numbers[name].value:.6g}"
+        """The number as the table has it, with the sign of per cent where it is."""
+        return (
+            f"{self.texts[name]}{self._percent(name)}"
+            if self.texts.get(name)
+            else f"{self.numbers[name].value:.6g}"
+        )
 
     def as_shown(self, value: float, name: str, digits: int = 6) -> str:
         """A value in the unit in which the table has a name's."""
-        percent = " %" if "%" in self.texts.get(name, "") else ""
+        percent = " %" if "%" in self.texts.get(name, "") else self._percent(name)
         return f"{value / self.factors.get(name, 1.0):.{digits}g}{percent}"
+
+    def _percent(self, name: str) -> str:
+        """The sign of per cent, where the cell hasn't got it itself."""
+        of_hundred = name in self.numbers and self.factors.get(name) == PERCENT
+        return " %" if of_hundred and "%" not in self.texts.get(name, "") else ""
 
 
 # What is no more than another: the name, the other, how far above it may be, which of the row is said, the kind, and what
@@ -337,7 +347,7 @@ def received_of_sent(row: Row) -> Offences:
             yield (
                 "quotient",
                 f"{row.shown('received')} of {row.shown('segments')} packets received is a loss of "
-                f"{again:.4g}, and it says {row.shown('loss_ratio')}",
+                f"{row.as_shown(again, 'loss_ratio', 4)}, and it says {row.shown('loss_ratio')}",
             )
 
 

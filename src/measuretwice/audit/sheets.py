@@ -1,5 +1,5 @@
-"""A file's tables as people have them: CSV of any spreadsheet, encoding and decimal mark, Markdown, columns between blanks,
-LaTeX. A file may have several, and they may lie on their side or have a line for each value."""
+"""A file's tables as people have them: CSV of any spreadsheet, encoding and decimal mark, columns between blanks, and those
+that marks make. A file may have several, and they may lie on their side or have a line for each value."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from measuretwice.audit.cells import (
     number_in,
 )
 from measuretwice.audit.columns import name_of
+from measuretwice.audit.markup import FRAMES, RULE, Line, pairs_in, tables_in
 from measuretwice.base.errors import UserError
 
 # What a file that is no table begins with, and what to do about it.
@@ -35,7 +36,20 @@ NO_TABLE = (
     (b"Connecting to host", "what iperf3 printed and no table; ./lab check reads it"),
     (b"-----------------------------------------------------------\n", "what iperf printed and no table; ./lab check reads it"),
 )  # fmt: skip
+# What tools print, and what else is no table: by lines that only these have, and what to do about it.
+PRINTED = (
+    (r"^\[ ?ID\] *Interval", "has what iperf printed and no table; ./lab check reads it"),
+    (r"^PING \S+|^Pinging |^--- .* ping statistics", "has what ping printed and no table; ./lab check reads it"),
+    (r"^(?:qdisc|class) \w+ \S+:", "has what tc printed and no table; ./lab check reads it"),
+    (r"\bcwnd:\d+", "has what ss printed and no table; ./lab check reads it"),
+    (r"^set (?:term(?:inal)?|output|[xy]label|title|style|key)\b", "is a gnuplot script and no table; write its data as CSV, with a line of headings"),
+    (r"^#(?:import|show|set|table)\b", "is a Typst document in which no table is read; write its table as CSV, with a line of headings"),
+)  # fmt: skip
 DELIMITERS = ",;\t|"
+# Lines that programs put around a table: its size, and of which type its columns are.
+OF_PROGRAM = re.compile(
+    r"\[?\(?\d+ (?:rows?|records?)(?: x \d+ columns| in set.*|s? selected.*)?\)?\]?|(?:<\w+> ?)+|# A tibble: .*"
+)
 NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
 # By so many lines a column's unit is told.
@@ -43,29 +57,11 @@ ENOUGH_LINES = 500
 # Of so many lines and more, this share has as many cells as each other; else it is prose.
 FEW_LINES, ALIKE = 6, 0.4
 SECOND_LINE = re.compile(r"(?i)\W*(?:mean|std|min|max|median|avg)\W*")
-# Frames of tables that are drawn, as the plain marks that stand for them.
-FRAMES = str.maketrans(
-    "\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u254b\u256a\u251c\u2524", "|||---+++||"
-)
-RULE = re.compile(r"[\s|:+=\-\u2500-\u257f]*(?:--|==|:-|-:|\|\s*-)[\s|:+=\-\u2500-\u257f]*")
 # How iperf 2 prints rows for programs (-y C), which have no headings.
 IPERF2 = re.compile(r"\d{14}(?:\.\d+)?(?:,[^,]*){3},\d+,-?\d+,\d+\.\d+-\d+\.\d+,\d+,-?\d+\s*")
 IPERF2_HEADINGS = (
     "time,server,server_port,client,client_port,flow,interval,transferred_bytes,bits_per_second"
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the table: its number in the file, from 1, and its cells; and each cell's own number, where they stood in
-    several lines."""
-
-    number: int
-    cells: tuple[str, ...]
-    numbers: tuple[int, ...] = ()
-
-    def cell(self, place: int) -> str:
-        return self.cells[place] if place < len(self.cells) else ""
 
 
 @dataclass(frozen=True)
@@ -108,16 +104,19 @@ def read_tables(content: bytes, source: str) -> list[Table]:
         rows = tuple(Line(n, tuple(r.get(key, "") for key in headings)) for n, r in records)
         return [Table(source, headings, rows, decimal_comma=False)]
     text = _text(content, source).translate(FRAMES)
-    if _is_latex(text):
-        text = _without_latex(text)
-    blocks = list(_piped(text))
+    blocks = tables_in(text)
+    if not blocks and (pairs := pairs_in(text)):
+        blocks = [("", pairs)]
     if not blocks:
-        lines = _lines(text, source)
-        if _is_prose(lines):
+        for marks, what in PRINTED:
+            if re.search(marks, text, re.MULTILINE):
+                raise UserError(f"{source}: {what}")
+        plain = [line for line in _lines(text, source) if not _of_program(line)]
+        if _is_prose(plain):
             raise UserError(
                 f"{source}: is text and no table: its lines have from one cell to many; save it as CSV, with one line of headings"
             )
-        blocks = list(_blocks(lines))
+        blocks = list(_blocks(plain))
     if not any(lines for _, lines in blocks):
         raise UserError(
             f"{source}: is empty; expected a line of headings, then a line for each row"
@@ -126,7 +125,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
     for title, lines in blocks:
         (head, *rest) = lines[1:] if len(lines) > 1 and not any(lines[0].cells) else lines
         named = [cell for cell in head.cells if cell]
-        if sum(bool(NUMBER.fullmatch(cell)) for cell in named) * 2 > len(named):
+        if 2 * sum(bool(NUMBER.fullmatch(cell)) for cell in named) > len(named):
             if len(blocks) > 1:
                 continue
             raise UserError(
@@ -176,6 +175,8 @@ def _records(content: bytes) -> list[tuple[int, dict[str, str]]]:
 
 def _text(content: bytes, source: str) -> str:
     for start, what in NO_TABLE:
+        if content.startswith(b"{|") or (start == b"<" and content.lower().count(b"<tr") > 1):
+            continue
         if content.lstrip(b"\xef\xbb\xbf \r\n").startswith(start):
             raise UserError(f"{source}: is {what}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -194,67 +195,6 @@ def _text(content: bytes, source: str) -> str:
     if "\0" in text:
         raise UserError(f"{source}: is no text; save the table as CSV")
     return f"{IPERF2_HEADINGS}\n{text}" if IPERF2.fullmatch(text.split("\n", 1)[0]) else text
-
-
-# Markdown, LaTeX
-
-
-def _piped(text: str) -> Iterator[tuple[str, list[Line]]]:
-    """Tables between bars that have a rule below their headings, each with the heading above it."""
-    title, block, ruled = "", list[Line](), False
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        bare = line.strip()
-        if bare.startswith("||") and not block:
-            # As in Jira, where bars are double around headings.
-            bare, ruled = bare.replace("||", "|"), True
-        if "|" in bare and not RULE.fullmatch(bare):
-            inner = bare.removeprefix("|")
-            inner = inner if inner.endswith("\\|") else inner.removesuffix("|")
-            cells = re.split(r"(?<!\\)\|", inner)
-            block.append(Line(number, tuple(map(_unmarked, cells))))
-        elif RULE.fullmatch(bare) and (block or bare[:1] in "+|"):
-            ruled = ruled or len(block) <= 1
-        else:
-            if block and ruled:
-                yield title, block
-                title = ""
-            block, ruled = [], False
-            if bare and not bare.startswith("```") and not RULE.fullmatch(bare):
-                title = _unmarked(bare.lstrip("# "))[:60]
-
-
-def _unmarked(cell: str) -> str:
-    """A cell without Markdown's marks and HTML's."""
-    cell = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"<[a-zA-Z/][^>]*>", " ", cell))
-    cell = re.sub(r"\*\*|__|`|~~|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", cell)
-    cell = re.sub(r"\\([\\|_*%&#$])", r"\1", cell.replace("&nbsp;", " "))
-    return re.sub(r"^\*(.*)\*$", r"\1", " ".join(cell.split()))
-
-
-def _is_latex(text: str) -> bool:
-    return len(re.findall(r"&.*\\\\", text)) > 1
-
-
-def _repeated_cell(match: re.Match[str]) -> str:
-    return " & ".join([match[2]] * int(match[1]))
-
-
-def _without_latex(text: str) -> str:
-    """Rows between bars, an empty line for each other line, so that numbers of lines stay."""
-    rows = []
-    for line in text.splitlines():
-        line = re.sub(r"\\multicolumn\{(\d)\}\{[^{}]*\}\{([^{}]*)\}", _repeated_cell, line)
-        row = re.sub(
-            r"\\(?:textbf|textit|emph|math[a-z]+|underline|num|multirow\{\d\}\{[^{}]*\})\{([^{}]*)\}",
-            r"\1",
-            line.replace("\\,", ""),
-        )
-        row = re.sub(
-            r"\\\\.*|\\[a-z]*(?:rule|line)\b(?:\([^)]*\))?(?:\{[^}]*\})?", "", row
-        ).replace("$", "")
-        row = row.replace("\\pm", "\u00b1").replace("|", " ").replace("\\&", " and ")
-        rows.append(re.sub(r"\\([%_#])", r"\1", row).replace("&", "|") if "&" in row else "")
-    return "\n".join(rows)
 
 
 # CSV, and columns between blanks
@@ -300,6 +240,10 @@ def _lines(text: str, source: str) -> list[Line]:
     except csv.Error as error:
         raise UserError(f"{source}, line {reader.line_num}: no table ({error})") from None
     return rows
+
+
+def _of_program(line: Line) -> bool:
+    return bool(OF_PROGRAM.fullmatch(" ".join(filter(None, line.cells))))
 
 
 def _is_prose(lines: Sequence[Line]) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from measuretwice.audit.cells import NOTHING, Number, number_in, plain_words, words_of
 from measuretwice.audit.columns import NAMES, name_of
+from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
 from measuretwice.audit.rules import Row
-from measuretwice.audit.sheets import Line, Table
+from measuretwice.audit.sheets import Table
 
 # Rows and columns that sum others up
 

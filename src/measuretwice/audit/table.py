@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell, words_of
 from measuretwice.audit.columns import Column, Known, quantity_of
+from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
 from measuretwice.audit.rules import Row, as_ratios
-from measuretwice.audit.sheets import Line, Table
+from measuretwice.audit.sheets import Table
 from measuretwice.audit.sums import Summary, kinds_of
 from measuretwice.base.errors import UserError
 
