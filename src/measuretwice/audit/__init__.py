@@ -1,8 +1,8 @@
 """Is a table of results true? Anybody's flows, indices, shares or constants, recomputed. Pure functions."""
 
-from measuretwice.audit.auditing import audit_table
+from measuretwice.audit.auditing import audit_table, read_choices
 from measuretwice.audit.cells import read_rate_bps, read_rtt_s
-from measuretwice.audit.columns import NAMES, Choice, read_choices
+from measuretwice.audit.columns import NAMES, Choice
 from measuretwice.audit.report import Problem, Recomputed, Report, TableReport, lines_of
 
 __all__ = [

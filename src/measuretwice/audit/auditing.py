@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.audit import columns, sums, together
-from measuretwice.audit.cells import places_of, words_of
+from measuretwice.audit.cells import find_unit, places_of, words_of
 from measuretwice.audit.columns import (
+    NAMES,
     OF_RUNS,
     STATISTIC,
     Choice,
     Known,
-    name_of,
-    quantity_of,
 )
-from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
 from measuretwice.audit.rules import Row, off_in
 from measuretwice.audit.sheets import Table, read_tables
@@ -39,6 +36,7 @@ RATES = {"goodput", "total", "per_flow", "sent_rate", "1 goodput", "squares", "i
 OTHER = re.compile(
     rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
+CHANGES, ORDER = "changes, of the two columns before them", "the order of least, mean and most"
 # What is looked at where a row has these columns.
 LOOKED_AT = (
     ("rates, against the link", (("total", "link"), ("goodput", "link"), ("per_flow", "link"))),
@@ -51,11 +49,12 @@ LOOKED_AT = (
                                   ("halving_ratio", "halvings", "segments"), ("drops_per_halving", "drops", "halvings"))),
     ("delivered and lost, against what was sent", (("delivered", "loss_ratio"),)),
     ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("delivered",), ("halving_ratio",), ("utilisation",))),
-    ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
+    ("the flows beside each other, of their total and index", (("1 goodput", "total"), ("1 goodput", "index"))),
+    ("what arrived, of what was sent", (("offered_rate", "goodput"), ("offered_rate", "total"), ("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
     ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
     ("flows, against those asked for", (("flows", "asked"),)),
     ("the router's drops, against what it sent", (("drops", "sent", "losses"), ("drops", "sent", "halvings"))),
-    ("the order of least, mean and most", tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput", "value"))),
+    (ORDER, tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput", "value"))),
 )  # fmt: skip
 
 
@@ -74,7 +73,7 @@ def audit_table(
     UserError, in one line, where none can be read or isn't clear: what was found, and which option says it.
     """
     given = Given(rate_bps, mss_bytes, rtt_s)
-    tables = [_upright(table) for table in read_tables(content, source)]
+    tables = read_tables(content, source)
     reports: list[TableReport] = []
     unseen: list[str] = []
     refused: list[UserError] = []
@@ -92,11 +91,14 @@ def audit_table(
                 for view, name in zip(views, names, strict=True)
             ]
         except UserError as error:
-            refused.append(error)
-            if "in which unit" in str(error):
-                unseen.append(str(error).removeprefix(f"{source}: "))
-            continue
-        for report, unread, effects in audited:
+            plain = None if own else _by_words_alone(table)
+            if not plain or "in which unit" in str(error):
+                refused.append(error)
+                if "in which unit" in str(error):
+                    unseen.append(str(error).removeprefix(f"{source}: "))
+                continue
+            audited = [(plain, [], set())]
+        for report, unread, effects in _of_one_rate(audited):
             already = {(p.lines, p.text) for earlier in reports for p in earlier.problems}
             new = tuple(p for p in report.problems if (p.lines, p.text) not in already)
             reports.append(replace(report, problems=new))
@@ -106,6 +108,34 @@ def audit_table(
         raise UserError(f"{refused[0]}{_by_encoding(content)}")
     unseen = [*_without_effect(given, used, reports), *unseen]
     return Report(source, tuple(reports), tuple(unseen), len(refused), rate_bps)
+
+
+def _of_one_rate(
+    audited: list[tuple[TableReport, list[str], set[str]]],
+) -> list[tuple[TableReport, list[str], set[str]]]:
+    """The ways to read a table, without what utilisations that belong to another way's rates don't fit."""
+
+    def off(report: TableReport) -> float:
+        count = sum(problem.text.startswith("utilisation") for problem in report.problems)
+        of_link = any(column.name == "utilisation" for column in report.columns)
+        return math.inf if not of_link or together.OTHER_UTILISATION in report.notes else count
+
+    least = min((off(report) for report, _, _ in audited), default=0)
+    return [
+        entry
+        if off(entry[0]) == least
+        else (
+            replace(
+                entry[0],
+                problems=tuple(
+                    p for p in entry[0].problems if not p.text.startswith("utilisation")
+                ),
+                notes=tuple(note for note in entry[0].notes if note != together.OTHER_UTILISATION),
+            ),
+            *entry[1:],
+        )
+        for entry in audited
+    ]
 
 
 def _by_encoding(content: bytes) -> str:
@@ -170,8 +200,8 @@ def _audited(
     left_out = OF_RUNS if groups is not None else set()
     problems = together.of_one_unit([*reading.problems, *_off_alone(rows, left_out)], rows)
     problems += together.off_together(rows, by_name)
-    changed, compared = sums.changes_off(table)
-    problems += [*sums.summaries_off(rows, reading.summaries), *sums.columns_off(table), *changed]
+    off_by_words, compared, in_order = _off_by_words(table, reading.columns)
+    problems += [*sums.summaries_off(rows, reading.summaries), *off_by_words]
     recomputed = []
     if groups is not None:
         recomputed += [
@@ -186,9 +216,9 @@ def _audited(
     problems += off
     notes += [*missing, *together.remarks(rows, problems), *_far_from_theory(recomputed), *remarks]
     # A median that stands for the mean has two names, and one column.
-    known = {column.place: column for alike in reading.columns.values() for column in alike}
-    columns_read, places = tuple(known.values()), set(known)
-    unread = {n: heading for n, heading in enumerate(table.headings) if n not in places and heading}
+    by_place = {column.place: column for alike in reading.columns.values() for column in alike}
+    columns_read, places = tuple(by_place.values()), set(by_place)
+    unread = {n: h for n, h in enumerate(table.headings) if n not in places | in_order and h}
     report = TableReport(
         title=", ".join(filter(None, (table.title, heading))),
         place=table.place,
@@ -204,6 +234,29 @@ def _audited(
         row_of={line: row.line for row in rows for line in row.lines.values()},
     )
     return report, reading.unread, used | _effects(reading)
+
+
+def _off_by_words(
+    table: Table, by_name: Known
+) -> tuple[list[Problem], Mapping[str, int], set[int]]:
+    """Return what is off in columns by their headings' words, whatever was measured; what was compared, in how many rows;
+    and the places of columns that stand in an order, of which not all are known."""
+    places = {column.place for alike in by_name.values() for column in alike}
+    changed, changes = sums.changes_off(table)
+    unordered, ordered, in_order = sums.orders_off(table, places)
+    problems = [*sums.columns_off(table), *changed, *unordered]
+    return problems, {CHANGES: changes, ORDER: ordered}, in_order
+
+
+def _by_words_alone(table: Table) -> TableReport | None:
+    """The report on a table of which no column is known; None where nothing in it can be compared."""
+    problems, compared, places = _off_by_words(table, {})
+    looked_at = tuple((text, count) for text, count in compared.items() if count)
+    unused = tuple(h for n, h in enumerate(table.headings) if h and n not in places)
+    report = TableReport(
+        table.title, table.place, "run", len(table.lines), (), unused, looked_at, (), tuple(problems), ()
+    )  # fmt: skip
+    return report if looked_at else None
 
 
 def _off_alone(rows: Sequence[Row], left_out: Collection[str]) -> Iterator[Problem]:
@@ -226,14 +279,14 @@ def _unused_rates(table: Table, left: Mapping[int, str]) -> Iterator[str]:
 
 
 def _looked_at(
-    reading: Reading, groups: list[list[Row]] | None, changes: int
+    reading: Reading, groups: list[list[Row]] | None, compared: Mapping[str, int]
 ) -> Iterator[tuple[str, int]]:
-    """Yield what was compared, and in how many rows; `changes` is how many changes were."""
-    if changes:
-        yield "changes, of the two columns before them", changes
+    """Yield what was compared, and in how many rows; `compared` is what was of columns by their words alone."""
+    counts = {text: count for text, count in compared.items() if count}
     for text, sets in LOOKED_AT:
         if count := sum(any(row.has(*names) for names in sets) for row in reading.rows):
-            yield text, count
+            counts[text] = max(count, counts.get(text, 0))
+    yield from counts.items()
     if groups and not OF_RUNS.isdisjoint(reading.columns):
         yield "what stands beside each flow, of all flows", len(groups)
     if reading.summaries:
@@ -274,97 +327,25 @@ def _of_flows(group: Sequence[Row], reading: Reading, *, alone: bool) -> Iterato
             yield Recomputed("Jain's index", jains_index(rates), "", name, len(rates))
 
 
-# Tables that lie on their side, or have a line for each value
-
-
-def _upright(table: Table) -> Table:
-    """A table with a column for each thing that was measured, also where they stand in lines."""
-    numeric = [_measured(heading) for heading in table.headings]
-    width = len(table.headings)
-    if (
-        width < 2
-        or sum(map(bool, numeric)) > 1
-        or any(len(line.cells) != width for line in table.lines)
-    ):
-        return table
-    full = [len(list(table.numbers(n))) > 0.9 * len(table.lines) for n in range(width)]
-    for index in range(width - 1):
-        cells = [line.cells[index] for line in table.lines]
-        names = [name for cell in cells if (name := _measured(cell))]
-        if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
-            continue
-        if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
-            return _turned(table)
-        held = [n for n in range(width) if n != index and full[n]]
-        of_settings = len(held) > 1 and not any(
-            STATISTIC.search(table.headings[n].lower()) for n in held
-        )
-        if of_settings or (held and len(set(cells)) < len(cells)):
-            named = [n for n in held if re.search(r"(?i)val|result|mean", table.headings[n])]
-            held = named[:1] or held
-            keys = [n for n in range(width) if n not in (index, *held) and not numeric[n]]
-            return _wide(table, index, held, keys)
-    return table
-
-
-def _measured(heading: str) -> str:
-    """Return what a heading is called here, where it is something measured; else nothing."""
-    name, _ = name_of(heading)
-    return name if name and quantity_of(name) != "text" else ""
-
-
-# Columns of a table that lies on its side which hold no run.
-NO_RUN = re.compile(
-    r"(?i)^(?:delta|diff\w*|change|gain|improvement|speed ?up|ratio|notes?|remarks?|comments?|status|target|pass\w*|\u0394|vs\b).*"
-)
-
-
-def _units_place(table: Table) -> int:
-    """The column that has each line's unit; one behind the last where there is none."""
-    names = [heading.lower() in ("unit", "units") for heading in table.headings]
-    return names.index(True) if any(names) else len(names)
-
-
-def _with_its_unit(line: Line, place: int, units: int) -> str:
-    return f"{line.cells[place]} ({line.cell(units)})" if line.cell(units) else line.cells[place]
-
-
-def _turned(table: Table) -> Table:
-    """Return a table with a line for each column but the first, which has the column's heading for a name."""
-    units = _units_place(table)
-    lines = tuple(
-        Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
-        for place, heading in enumerate(table.headings)
-        if place and place != units and not NO_RUN.match(heading)
-    )
-    headings = ("name", *(_with_its_unit(line, 0, units) for line in table.lines))
-    return replace(table, headings=headings, lines=lines, place="column") if lines else table
-
-
-def _wide(table: Table, metric: int, held: Sequence[int], keys: Sequence[int]) -> Table:
-    """Of lines with a value each, or one for each setting, one for all values of a run: those with the same other cells,
-    in their order. An empty cell is as the one above."""
-    units = _units_place(table)
-    keys = [key for key in keys if key != units]
-    names = {line: _with_its_unit(line, metric, units) for line in table.lines}
-    rows: dict[tuple[tuple[str, ...], int], dict[str, tuple[int, str]]] = {}
-    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-    above = [""] * len(keys)
-    for line, name in names.items():
-        above = [line.cells[place] or cell for place, cell in zip(keys, above, strict=True)]
-        for value in held:
-            key = (*above, *([table.headings[value]] if len(held) > 1 else ()))
-            rows.setdefault((key, seen[key, name]), {})[name] = line.number, line.cells[value]
-            seen[key, name] += 1
-    metrics = list(dict.fromkeys(names.values()))
-    lines = []
-    for (key, _), values in rows.items():
-        first, _ = next(iter(values.values()))
-        cells = [*((first, cell) for cell in key), *(values.get(m, (first, "")) for m in metrics)]
-        lines.append(Line(first, tuple(c for _, c in cells), tuple(n for n, _ in cells)))
-    settings = ["setting"] if len(held) > 1 else []
-    headings = (*(table.headings[key] for key in keys), *settings, *metrics)
-    return replace(table, headings=headings, lines=tuple(lines))
+def read_choices(texts: Iterable[str]) -> tuple[Choice, ...]:
+    """Read what --columns says: NAME=COLUMN or NAME=COLUMN:UNIT, several between commas."""
+    choices = []
+    for text in texts:
+        # A column's own heading may have a comma in it: what has no = belongs to what is before.
+        for part in re.split(r",(?=\s*\w+=)", text):
+            name, equals, column = (piece.strip() for piece in part.partition("="))
+            option = f"--columns {part.strip()}"
+            if not equals or name not in NAMES:
+                names = ", ".join(NAMES)
+                raise UserError(f"{option}: expected NAME=COLUMN, with NAME one of {names}")
+            heading, colon, behind = column.rpartition(":")
+            unit = find_unit(f" {behind.strip()}")[0] if colon else None
+            if unit is not None:
+                column = heading.strip()
+            if unit and unit.quantity != NAMES[name].quantity.split()[0]:
+                raise UserError(f"{option}: {unit.name} is no unit of a {NAMES[name].quantity}")
+            choices.append(Choice(name, column, unit))
+    return tuple(choices)
 
 
 # C of flows, by losses and by halvings
@@ -399,7 +380,12 @@ def _constants(
                 and (expected := _model(row, model, ratio, count, given))
             ]
             if not points:
-                notes += _why_none(group, (title, model, ratio, count), given, flows=bool(groups))
+                notes += _why_none(
+                    group,
+                    (title, model, ratio, count),
+                    given,
+                    flows=any(row.texts.get("flow") for row in group),
+                )
                 continue
             slope, low, high = slope_through_zero(points)
             ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

@@ -348,6 +348,12 @@ def places_of(column: str, headings: Sequence[str]) -> list[int]:
     return same or alike or [n for n, h in enumerate(folded) if plain and h.startswith(plain)]
 
 
+def listed(headings: Sequence[str], most: int = 12) -> str:
+    """Headings in a line, not too many."""
+    some = ", ".join(repr(heading[:40]) for heading in headings[:most])
+    return some + (f" and {len(headings) - most} more" if len(headings) > most else "")
+
+
 def _joined_digits(match: re.Match[str]) -> str:
     """Return p99.9 as p999, by which words are parted; other numbers as they are."""
     return f"{match[1]}{match[2]}" if match[0][0] in "pP" else match[0]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import Unit, find_unit, places_of, words_of
+from measuretwice.audit.cells import Unit, listed, places_of, words_of
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index
 
@@ -59,7 +59,7 @@ NAMES: dict[str, Name] = {
     for name in (
         Name("section", "text", "the heading above a row's table", r"^section$"),
         Name("utilisation", "ratio", "its rate over the link's",
-             r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b|^of (?:the )?(?:link|capacity)\b"),
+             r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b|^of (?:the )?(?:link|capacity|advertised|nominal|line rate)\b"),
         Name("drops_per_halving", "number", "the router's drops over halvings", rf"{ROUTER}.*\bdrop\w*.* per .*{HALF}"),
         Name("losses_per_halving", "number", "losses over halvings", rf"{LOSS}.* per .*{HALF}|^ratio$"),
         Name("drops", "count", "packets that the router dropped", rf"{ROUTER}.*\bdrop"),
@@ -87,7 +87,7 @@ NAMES: dict[str, Name] = {
         Name("link", "rate", "the link's rate",
              r"^(?!.*\b(?:throughput|goodput|delay|latency|buffer|queue|drops?|loss|rtt)\b)"
              r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|tc rate|(?:rate|bandwidth|bw) (?:limit|cap)"
-             r"|(?:configured|emulated|nominal|set|specified|advertised) (?:bandwidth|bw|rate))\b"),
+             r"|(?:configured|emulated|nominal|set|specified|advertised) (?:bandwidth|bw|rate|speed))\b|^(?:advertised|nominal|nic|port speed)$"),
         Name("offered", "text", "what was offered, or asked for",
              r"\b(?:offered|target\w*|demand\w*|requested|nominal)\b.*\b(?:rate|load|throughput|bandwidth|bw|bit ?rate)\b"
              r"|\b(?:rate|throughput|bandwidth|bw|bit ?rate) (?:offered|target|demand|requested)\b|^(?:offered|target|demand|load)$",
@@ -117,6 +117,7 @@ NAMES: dict[str, Name] = {
         Name("rtt", "time", "the mean round-trip time", r"\b(?:s?rtt|round trip|latency|ping)\b"),
         Name("mss", "bytes", "bytes of data in a segment", r"\b(?:mss|segment size)\b"),
         Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
+        Name("offered_rate", "rate", "the rate that was offered", r"(?!)"),
         Name("goodput", "rate", "a flow's rate",
              rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^(?:down|up)(?:load|link)$|^$"),
         Name("value", "number", "the mean of something, where other columns have its least and most", r"(?!)"),
@@ -167,27 +168,6 @@ class Column:
         """The column as text: `goodput ("bandwidth_port", bit/s)`."""
         behind = f", {self.unit.name}" if self.unit and self.unit.name not in self.heading else ""
         return f"{self.name} ({self.heading!r}{behind})"
-
-
-def read_choices(texts: Iterable[str]) -> tuple[Choice, ...]:
-    """Read what --columns says: NAME=COLUMN or NAME=COLUMN:UNIT, several between commas."""
-    choices = []
-    for text in texts:
-        # A column's own heading may have a comma in it: what has no = belongs to what is before.
-        for part in re.split(r",(?=\s*\w+=)", text):
-            name, equals, column = (piece.strip() for piece in part.partition("="))
-            option = f"--columns {part.strip()}"
-            if not equals or name not in NAMES:
-                names = ", ".join(NAMES)
-                raise UserError(f"{option}: expected NAME=COLUMN, with NAME one of {names}")
-            heading, colon, behind = column.rpartition(":")
-            unit = find_unit(f" {behind.strip()}")[0] if colon else None
-            if unit is not None:
-                column = heading.strip()
-            if unit and unit.quantity != NAMES[name].quantity.split()[0]:
-                raise UserError(f"{option}: {unit.name} is no unit of a {NAMES[name].quantity}")
-            choices.append(Choice(name, column, unit))
-    return tuple(choices)
 
 
 # What a column is
@@ -298,6 +278,7 @@ def known_columns(
     if "goodput" not in settled:
         _find_links(by_name, values)
     _sort_rates(by_name, values, settled)
+    _sort_counts(by_name, values, cell_unit)
     for key in [key for key in by_name if " " in key]:
         # A median stands for the mean where there is none; of bounds only those of one thing count.
         statistic, name = key.split()
@@ -313,11 +294,11 @@ def known_columns(
             ("index", "") if numbers and max(numbers[-1][1]) <= 1 else ("goodput", ":Mbit/s")
         )
         raise UserError(
-            f"{source}: no column is known; found {_listed(headings)}: say which is what with "
+            f"{source}: no column is known; found {listed(headings)}: say which is what with "
             f"--columns, such as --columns '{what}={numbers[-1][0]}{behind}'"
             if numbers
             else f"{source}: no table is found here: one has a line of headings, such as flow, goodput (Mbit/s), losses, and "
-            f"lines of as many values below it; the first line read has {_listed(headings)}"
+            f"lines of as many values below it; the first line read has {listed(headings)}"
         )
     return _views(by_name)
 
@@ -397,6 +378,9 @@ def _find_links(by_name: Known, values: Values) -> None:
         if named and is_set and not STATISTIC.search(column.words):
             _take(by_name, "goodput", [column], "link")
             break
+        if re.search(r"\bbit ?rate\b", column.words) and is_set:
+            _take(by_name, "goodput", [column], "offered")
+            break
     plain = [c for c in by_name["goodput"] if not re.search(r"put\b", c.words)]
     for column in plain if by_name["link"] and len(plain) < len(by_name["goodput"]) else ():
         own, link = of(column), of(by_name["link"][0])
@@ -425,6 +409,27 @@ def _sort_rates(by_name: Known, values: Values, settled: set[str]) -> None:
             by_name[f"{number} goodput"] = [replace(column, name=f"{number} goodput")]
         if all(len(by_name[name]) != len(columns) for name in ("bytes", "rtt", "losses")):
             by_name["goodput"] = []
+
+
+def _sort_counts(by_name: Known, values: Values, cell_unit: Callable[[int], Unit | None]) -> None:
+    """Take a total beside lost packets for all packets, offered rates for numbers, and a host's own two ends for nothing."""
+    whole = [c for c in by_name["total"] if c.words in ("total", "total packets") and not c.unit]
+    lost = [v for c in by_name["losses"][:1] for v in values(c.place)]
+    for column in whole if lost and not by_name["segments"] else ():
+        own = values(column.place)
+        if len(own) == len(lost) and all(a >= b for a, b in zip(own, lost, strict=True)):
+            _take(by_name, "total", [column], "segments")
+    for c in by_name["offered"] if by_name["goodput"] or by_name["total"] else ():
+        unit = words_of(c.heading)[1]
+        of_rate = (u := unit or cell_unit(c.place)) and u.quantity == "rate"
+        if of_rate and re.search(r"offered|load|bit ?rate", c.words):
+            by_name["offered_rate"].append(replace(c, name="offered_rate", unit=unit))
+    ends = [by_name[name][0] for name in ("segments", "received") if by_name[name]]
+    if len(ends) == 2 and not by_name["losses"] and not by_name["loss_ratio"]:
+        sent, arrived = (values(column.place) for column in ends)
+        more = sum(a > b for a, b in zip(arrived, sent, strict=False))
+        if "rx" in ends[1].words and more * 2 > len(sent):
+            _take(by_name, "received", [ends[1]], "setting")
 
 
 def _are_parts(columns: Sequence[Column], by_name: Known, values: Values) -> bool:
@@ -484,14 +489,9 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
             number = f"; by its number: {choice.name}=#{indices[0] + 1}" if indices else ""
             raise UserError(
                 f"--columns {choice.name}={choice.column}: {wrong} in {source}{number}; its columns: "
-                f"{_listed(headings)}"
+                f"{listed(headings)}"
             )
         heading = headings[indices[0]]
         unit = choice.unit or words_of(heading)[1]
         columns.append(_with_unit(Column(choice.name, heading, indices[0], unit)))
     return columns
-
-
-def _listed(headings: Sequence[str], most: int = 12) -> str:
-    some = ", ".join(repr(heading[:40]) for heading in headings[:most])
-    return some + (f" and {len(headings) - most} more" if len(headings) > most else "")

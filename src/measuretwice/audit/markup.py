@@ -266,9 +266,9 @@ def pairs_in(text: str) -> list[Line]:
     records: list[tuple[str, dict[str, tuple[int, str]]]] = []
     title, other, values, fresh = "", 0, 0, True
     for number, line in enumerate(text.splitlines(), 1):
-        found = PAIRS.findall(line)
+        several = PAIRS.findall(line)
         match = PAIR.fullmatch(line)
-        pairs = found if len(found) > 1 else [(match[1], match[2])] if match else []
+        pairs = several if len(several) > 1 else [(match[1], match[2])] if match else []
         pairs = [(key, value) for key, value in pairs if re.match(r"\W?[\w.]", value)]
         if not pairs:
             bare = line.strip(" \t-*=#:")
@@ -277,15 +277,15 @@ def pairs_in(text: str) -> list[Line]:
             continue
         if fresh or any(key in records[-1][1] for key, _ in pairs):
             records.append((title, {}))
-            title = title if len(found) <= 1 else ""
+            title = title if len(several) <= 1 else ""
         fresh = False
         for key, value in pairs:
             records[-1][1][key] = (number, value)
             values += bool(number_in(value.removesuffix("."), decimal_comma=False)[0])
     keys = list(dict.fromkeys(key for _, record in records for key in record))
     lines = len([line for line in text.splitlines() if line.strip()])
-    known = {name for key in keys if (name := name_of(key)[0])}
-    if values < FEW_PAIRS or len(known) < 2 or other > (1 - MOSTLY_PAIRS) * lines:
+    names = {name for key in keys if (name := name_of(key)[0])}
+    if values < FEW_PAIRS or len(names) < 2 or other > (1 - MOSTLY_PAIRS) * lines:
         return []
     titles = [title for title, _ in records]
     named = len(set(titles)) > 1

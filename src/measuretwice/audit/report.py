@@ -108,7 +108,8 @@ def _table(report: Report, table: TableReport) -> Iterator[str]:
     row_is = "a flow" if table.kind == "flow" else "a run, or a part of one"
     title = f" ({table.title})" if table.title else ""
     yield f"{report.source}{title}: {table.rows} row{'s' * (table.rows != 1)}, each {row_is}"
-    yield f"  read: {', '.join(column.description for column in table.columns)}"
+    if table.columns:
+        yield f"  read: {', '.join(column.description for column in table.columns)}"
     if table.unused:
         yield f"  not read: {', '.join(map(repr, table.unused))}"
     if table.looked_at:
@@ -119,7 +120,8 @@ def _table(report: Report, table: TableReport) -> Iterator[str]:
         yield from _recomputed(table.recomputed)
     yield ""
     if table.problems:
-        yield f"can't be true: {table.lines_off} of {table.rows} rows"
+        of_all = f" of {table.rows} rows" if table.lines_off <= table.rows else " lines"
+        yield f"can't be true: {table.lines_off}{of_all}"
         yield from _problems(table.problems, table.place)
     elif table.looked_at:
         yield "nothing in it is impossible"

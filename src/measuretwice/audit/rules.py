@@ -84,6 +84,7 @@ class Row:
 # is said where it is more. `%` is the first in per cent of the other.
 AT_MOST = (
     *((name, "sent_rate", ENDS, "sent", "{0} arrived, and {1} was sent") for name in ("goodput", "total")),
+    *((name, "offered_rate", ENDS, "offered", "{0} arrived, and {1} was offered") for name in ("goodput", "total")),
     *((name, "link", 0.0, "link", f"{name} is {{2:.2f}} % of the link") for name in ("total", "goodput", "per_flow")),
     *(("base_rtt", name, MEANS, "rtt", f"{name} {{1}} is less than the {{0}} that was set") for name in ("min rtt", "rtt")),
     *((name, "segments", 0.0, "counts", f"{{0}} {name}, of {{1}} segments") for name in ("losses", "halvings")),
@@ -149,7 +150,7 @@ def order_of_statistics(row: Row) -> Offences:
     by_name: dict[str, list[tuple[float, str]]] = {}
     for key in row.numbers:
         statistic, _, name = key.rpartition(" ")
-        if statistic and (place := _place_of(statistic)) is not None:
+        if statistic and (place := place_of(statistic)) is not None:
             by_name.setdefault(name, []).append((place, key))
     for name, keys in by_name.items():
         for place, key in sorted(keys):
@@ -171,7 +172,7 @@ def order_of_statistics(row: Row) -> Offences:
 PLACE = {"min": 0.0, "low": 0.0, "lower": 0.0, "median": 50.0, "high": 1e3, "upper": 1e3, "max": 1e3}  # fmt: skip
 
 
-def _place_of(statistic: str) -> float | None:
+def place_of(statistic: str) -> float | None:
     match = re.fullmatch(r"p(\d{1,3})|(\d\d)th", statistic)
     digits = (match[1] or match[2]) if match else ""
     # p999 is 99.9 %.
@@ -222,8 +223,9 @@ def utilisation(row: Row) -> Offences:
         yield "link", f"utilisation {row.shown('utilisation')} is more than all of the link"
 
 
-def utilisations_off(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
-    """Yield rows whose utilisation isn't the rate over the link's, within a few per cent, since the link's may count headers.
+def utilisations_off(rows: Sequence[Row]) -> tuple[list[tuple[Row, str]], bool]:
+    """Return the rows whose utilisation isn't the rate over the link's, within a few per cent, since the link's may count
+    headers; and whether it is so in so many that nothing is said of any.
 
     The rate may be one flow's, and the utilisation of all: of so many flows as most rows have it. Where most have
     it of no number of flows, it is of something else, unless there are hardly rows to tell.
@@ -235,7 +237,7 @@ def utilisations_off(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
         r["utilisation"].value / parts[r.line].value for r in having if parts[r.line].value
     ]
     if not quotients:
-        return
+        return [], False
     alike = max(1.0, round(statistics.median(quotients)))
     meanings = [{r.line: n for r in having} for n in dict.fromkeys((1.0, alike))]
     meanings.insert(1, {r.line: r["flows"].value if r.has("flows") else 1.0 for r in having})
@@ -245,10 +247,13 @@ def utilisations_off(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
     ]
     wrong, flows = min(zip(off, meanings, strict=True), key=lambda pair: len(pair[0]))
     if len(wrong) * 2 >= len(having) > FEW:
-        return
-    for row in wrong:
-        again = row.as_shown(parts[row.line].value * flows[row.line], "utilisation", 4)
-        yield row, f"utilisation {row.shown('utilisation')}; recomputed {again}"
+        return [], True
+    again = {
+        r.line: r.as_shown(parts[r.line].value * flows[r.line], "utilisation", 4) for r in wrong
+    }
+    return [
+        (r, f"utilisation {r.shown('utilisation')}; recomputed {again[r.line]}") for r in wrong
+    ], False
 
 
 @rule

@@ -20,7 +20,7 @@ from measuretwice.audit.cells import (
     in_older_encoding,
     number_in,
 )
-from measuretwice.audit.columns import name_of
+from measuretwice.audit.columns import STATISTIC, name_of, quantity_of
 from measuretwice.audit.markup import FRAMES, RULE, Line, pairs_in, tables_in
 from measuretwice.base.errors import UserError
 
@@ -102,7 +102,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
     if records := _records(content):
         headings = tuple(dict.fromkeys(key for _, record in records for key in record))
         rows = tuple(Line(n, tuple(r.get(key, "") for key in headings)) for n, r in records)
-        return [Table(source, headings, rows, decimal_comma=False)]
+        return [_upright(Table(source, headings, rows, decimal_comma=False))]
     text = _text(content, source).translate(FRAMES)
     blocks = tables_in(text)
     if not blocks and (pairs := pairs_in(text)):
@@ -153,7 +153,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
             )
     if not tables:
         raise UserError(f"{source}: has no table, or headings and no rows")
-    return list(_joined(tables))
+    return [_upright(table) for table in _joined(tables)]
 
 
 def _records(content: bytes) -> list[tuple[int, dict[str, str]]]:
@@ -377,3 +377,96 @@ def _joined(tables: Sequence[Table]) -> Iterator[Table]:
         ]
         comma = any(table.decimal_comma for table in alike)
         yield Table(alike[0].source, (*headings, "section"), tuple(lines), comma)
+
+
+# Tables that lie on their side, or have a line for each value
+
+
+def _upright(table: Table) -> Table:
+    """A table with a column for each thing that was measured, also where they stand in lines."""
+    numeric = [_measured(heading) for heading in table.headings]
+    width = len(table.headings)
+    if (
+        width < 2
+        or sum(map(bool, numeric)) > 1
+        or any(len(line.cells) != width for line in table.lines)
+    ):
+        return table
+    full = [len(list(table.numbers(n))) > 0.9 * len(table.lines) for n in range(width)]
+    for index in range(width - 1):
+        cells = [line.cells[index] for line in table.lines]
+        names = [name for cell in cells if (name := _measured(cell))]
+        if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
+            continue
+        if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
+            return _turned(table)
+        held = [n for n in range(width) if n != index and full[n]]
+        of_settings = len(held) > 1 and not any(
+            STATISTIC.search(table.headings[n].lower()) for n in held
+        )
+        if of_settings or (held and len(set(cells)) < len(cells)):
+            named = [n for n in held if re.search(r"(?i)val|result|mean", table.headings[n])]
+            held = named[:1] or held
+            keys = [n for n in range(width) if n not in (index, *held) and not numeric[n]]
+            return _wide(table, index, held, keys)
+    return table
+
+
+def _measured(heading: str) -> str:
+    """Return what a heading is called here, where it is something measured; else nothing."""
+    name, _ = name_of(heading)
+    return name if name and quantity_of(name) != "text" else ""
+
+
+# Columns of a table that lies on its side which hold no run.
+NO_RUN = re.compile(
+    r"(?i)^(?:delta|diff\w*|change|gain|improvement|speed ?up|ratio|notes?|remarks?|comments?|status|target|pass\w*|\u0394|vs\b).*"
+)
+
+
+def _units_place(table: Table) -> int:
+    """The column that has each line's unit; one behind the last where there is none."""
+    names = [heading.lower() in ("unit", "units") for heading in table.headings]
+    return names.index(True) if any(names) else len(names)
+
+
+def _with_its_unit(line: Line, place: int, units: int) -> str:
+    return f"{line.cells[place]} ({line.cell(units)})" if line.cell(units) else line.cells[place]
+
+
+def _turned(table: Table) -> Table:
+    """Return a table with a line for each column but the first, which has the column's heading for a name."""
+    units = _units_place(table)
+    lines = tuple(
+        Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
+        for place, heading in enumerate(table.headings)
+        if place and place != units and not NO_RUN.match(heading)
+    )
+    headings = ("name", *(_with_its_unit(line, 0, units) for line in table.lines))
+    return replace(table, headings=headings, lines=lines, place="column") if lines else table
+
+
+def _wide(table: Table, metric: int, held: Sequence[int], keys: Sequence[int]) -> Table:
+    """Of lines with a value each, or one for each setting, one for all values of a run: those with the same other cells,
+    in their order. An empty cell is as the one above."""
+    units = _units_place(table)
+    keys = [key for key in keys if key != units]
+    names = {line: _with_its_unit(line, metric, units) for line in table.lines}
+    rows: dict[tuple[tuple[str, ...], int], dict[str, tuple[int, str]]] = {}
+    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+    above = [""] * len(keys)
+    for line, name in names.items():
+        above = [line.cells[place] or cell for place, cell in zip(keys, above, strict=True)]
+        for value in held:
+            key = (*above, *([table.headings[value]] if len(held) > 1 else ()))
+            rows.setdefault((key, seen[key, name]), {})[name] = line.number, line.cells[value]
+            seen[key, name] += 1
+    metrics = list(dict.fromkeys(names.values()))
+    lines = []
+    for (key, _), values in rows.items():
+        first, _ = next(iter(values.values()))
+        cells = [*((first, cell) for cell in key), *(values.get(m, (first, "")) for m in metrics)]
+        lines.append(Line(first, tuple(c for _, c in cells), tuple(n for n, _ in cells)))
+    settings = ["setting"] if len(held) > 1 else []
+    headings = (*(table.headings[key] for key in keys), *settings, *metrics)
+    return replace(table, headings=headings, lines=tuple(lines))

@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from measuretwice.audit.cells import NOTHING, Number, number_in, plain_words, words_of
 from measuretwice.audit.columns import NAMES, name_of
 from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
-from measuretwice.audit.rules import Row
+from measuretwice.audit.rules import Row, place_of
 from measuretwice.audit.sheets import Table
 
 # Rows and columns that sum others up
@@ -237,6 +238,85 @@ def changes_off(table: Table) -> tuple[list[Problem], int]:
     return problems, compared
 
 
+def orders_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines in which a least is above a most, or a percentile above a higher one, in columns of the same words
+    of which not all are read; or the columns in which it is so, where lines have the statistics; how many lines or
+    columns were compared, and the places of the columns."""
+    stems: dict[tuple[str, str], dict[float, int]] = {}
+    for place, heading in enumerate(table.headings):
+        words, unit, _ = words_of(heading)
+        statistics_of = [word for word in words.split() if _order_of(word) is not None]
+        stem = " ".join(word for word in words.split() if word not in statistics_of)
+        order = (
+            _order_of(statistics_of[0])
+            if len(statistics_of) == 1
+            else None
+            if statistics_of
+            else MEAN
+        )
+        if order is not None and not SPREAD_WORDS & set(stem.split()):
+            stems.setdefault((stem, unit.name if unit else ""), {})[order] = place
+    sets = [
+        orders
+        for (stem, _), orders in stems.items()
+        if len(orders) > 1 and not set(orders.values()) <= set(places_read)
+    ]
+    problems, compared = [], 0
+    for orders in sets:
+        names = {order: table.headings[place] for order, place in orders.items()}
+        rows = [
+            (line, {o: line.cell(place) for o, place in orders.items()}) for line in table.lines
+        ]
+        wrong = [(line, text) for line, cells in rows if (text := _unordered(names, cells, table))]
+        if len(wrong) * 2 > len(rows) > 1:
+            continue  # They are of something else.
+        compared += len(rows)
+        problems += [Problem((line.number,), line.cells[0], "order", text) for line, text in wrong]
+    lines = {o: line for line in table.lines if (o := _order_of(line.cells[0].lower())) is not None}
+    if len(lines) > 2 and not sets:
+        names = {order: line.cells[0] for order, line in lines.items()}
+        for place, heading in enumerate(table.headings[1:], 1):
+            cells = {order: line.cell(place) for order, line in lines.items()}
+            if text := _unordered(names, cells, table):
+                numbers = tuple(line.number for line in lines.values() if line.cells[0] in text)
+                problems.append(Problem(numbers, heading, "order", text))
+            compared += 1
+    places = {place for orders in sets for place in orders.values()}
+    return problems, compared, places if compared else set()
+
+
+# Where a mean stands among the others: anywhere between the least and the most.
+MEAN = -1.0
+SPREAD_WORDS = set("std ci confidence error iqr range spread jitter".split())
+
+
+def _order_of(word: str) -> float | None:
+    """Return where a statistic stands among others, as a percentile, MEAN for a mean; None for no statistic."""
+    if match := re.fullmatch(r"(\d\d)(?:\.0)?\s?%", word):
+        return float(match[1])
+    english = plain_words(word)
+    # P1 and P8 may be of one sender and of eight.
+    return (
+        MEAN if english == "mean" else None if re.fullmatch(r"p\d", english) else place_of(english)
+    )
+
+
+def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Table) -> str:
+    """Return which of a line's values, or of a column's, are in the wrong order; empty where none is."""
+    pairs = {order: number_in(cell, table.decimal_comma) for order, cell in cells.items()}
+    numbers = {o: n.times(unit) if unit else n for o, (n, unit) in pairs.items() if n}
+    ends = [o for o in (0.0, 1e3) if o in numbers]
+    order = [o for o in sorted(numbers) if o != MEAN]
+    around = [(0.0, MEAN), (MEAN, 1e3)] if MEAN in numbers else []
+    for a, b in [
+        *pairwise(order),
+        *(p for p in around if set(p) - {MEAN} <= set(ends)),
+    ]:
+        if numbers[a].low > numbers[b].high:
+            return f"{names[a]} {cells[a]} is more than {names[b]} {cells[b]}"
+    return ""
+
+
 def _is_change(numbers: Sequence[Number], change: Callable[[float, float], float]) -> bool:
     stated, a, b = numbers
     ends = [change(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
@@ -274,6 +354,8 @@ def _meets(stated: Number, again: Number) -> bool:
 
 # How far bytes over time may be from a rate that is its own quotient, in rows beside others that are nearer.
 TOLERANCE = 0.05
+# How near most are where one that isn't is told from them; how near to a power of 1.024; rows that are too few for it.
+TIGHT, MIXED, FEW = 0.01, 0.004, 2
 # How near a factor must be to one of those below.
 NEAR = 0.03
 # Factors by which units slip: bits and bytes, thousands, and 1024 for thousands.
@@ -316,15 +398,35 @@ def _by_time(rows: Sequence[Row], rate: str) -> tuple[list[Problem], list[str]]:
             times = f"{middle:.3g} times the bytes over the time"
             return [], [f"the rates are {times}: of other bytes, or of another time"]
     problems = []
-    for row in apart:
+    tight = [row for row in agree if _within(quotients[row.line], 1.0, TIGHT)]
+    near = [row for row in agree if not _within(quotients[row.line], 1.0, 2 * TIGHT)]
+    near = near if len(tight) > FEW and len(near) * 3 <= len(tight) and agree is not apart else []
+    # A time that was asked for is a little shorter than what it took.
+    asked = len({row["duration"].value for row in rows}) < len(rows)
+    mixed = [row for row in near if _thousands(quotients[row.line].value) and not asked]
+    remarks = [
+        f"line {row.line}: {row.shown('bytes')} in {row.shown('duration')} is "
+        f"{_rate(row[rate].value / quotients[row.line].value)}, and the rate is {row.shown(rate)}; the others agree "
+        f"within {100 * TIGHT:.0f} %"
+        for row in near
+        if row not in mixed
+    ]
+    for row in [*apart, *mixed]:
         quotient = quotients[row.line]
-        unit = f": {_times(quotient.value)}, as if a unit were wrong" if _slip(quotient) else ""
+        unit = ": as if 1024 and 1000 were mixed" if row in mixed else ""
+        unit = f": {_times(quotient.value)}, as if a unit were wrong" if _slip(quotient) else unit
         text = (
             f"{row.shown('bytes')} in {row.shown('duration')} is {_rate(row[rate].value / quotient.value)}, and the rate "
             f"is {row.shown(rate)} ({_rate(row[rate].value)}){unit}"
         )
         problems.append(Problem(row.lines_of(text), row.label, "bytes", text))
-    return problems, []
+    return problems, remarks
+
+
+def _thousands(quotient: float) -> bool:
+    """Return whether a quotient is one of 1024 and 1000, or of their squares or cubes."""
+    size = abs(math.log(quotient))
+    return any(abs(size - power * math.log(1.024)) < MIXED for power in (1, 2, 3))
 
 
 def _by_each_other(rows: Sequence[Row], rate: str) -> Iterator[Problem]:

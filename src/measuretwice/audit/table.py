@@ -64,7 +64,7 @@ NOMINAL = 5
 SEVERAL = re.compile(
     r"\d+ ?(?:[-\u2013\u2014,&]|and|to) ?\d+(?: ?(?:[-\u2013\u2014,&]|and|to) ?\d+)*"
 )
-ELIDED = {"...", "\N{HORIZONTAL ELLIPSIS}", "\u22ee"}
+ELIDED = {"..", "...", "\N{HORIZONTAL ELLIPSIS}", "\u22ee"}
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,9 @@ def read_rows(table: Table, by_name: Known, given: Given) -> Reading:
     elided = any(cell in ELIDED for line in table.lines for cell in line.cells)
     left_out = [line.number for line in lines if kinds.get(line.number) == "left out"]
     if left_out:
-        notes.append(f"statistics beside the means weren't read: {table.place} {_listed(left_out)}")
+        notes.append(
+            f"statistics beside the means are no rows of results: {table.place} {_listed(left_out)}"
+        )
     notes += _without_values(table, rows)
     return Reading(
         [_with_given(row, given) for row in rows], [] if elided or several else summaries, problems,
@@ -211,11 +213,13 @@ def _holds_number(table: Table, column: Column, line: Line) -> bool:
 
 
 def _with_values(table: Table, by_name: Known) -> tuple[list[Line], list[str]]:
-    """The lines that are rows of results, and a remark on those that hardly have a value in them."""
+    """The lines that are rows of results, and a remark on those that hardly have a value in them; without those that stand
+    for lines left out."""
     numeric = _numeric(by_name)
-    filled = [sum(bool(line.cell(column.place)) for column in numeric) for line in table.lines]
-    least = statistics.median(filled) * MOSTLY_EMPTY
-    counted = list(zip(table.lines, filled, strict=True))
+    lines = [line for line in table.lines if not set(line.cells) - {""} <= ELIDED]
+    filled = [sum(bool(line.cell(column.place)) for column in numeric) for line in lines]
+    least = statistics.median(filled or [0]) * MOSTLY_EMPTY
+    counted = list(zip(lines, filled, strict=True))
     rows = [line for line, count in counted if count > least or not least]
     left = [line.number for line, count in counted if least and count <= least]
     return rows, [f"left out, with hardly a value: {table.place} {_listed(left)}"] if left else []

@@ -41,6 +41,7 @@ CEILING_ROWS = 3
 CEILING_GAP = 0.02
 # Rows this far above one link are perhaps of another.
 FAR_ABOVE = 2.0
+OTHER_UTILISATION = "the utilisations don't follow from rates and link in most rows: they are of something else, or wrong"
 # What a table of flows may have beside each flow, of all flows of its run.
 OF_ALL = ("index", "total", "flows")
 
@@ -124,7 +125,8 @@ def _of_run(group: Sequence[Row], kind: str, text: str) -> Problem:
 def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
     """Yield what can't be true of all rows together."""
     yield from _copied(rows)
-    yield from (_of_row(row, "quotient", text) for row, text in utilisations_off(rows))
+    yield from (_of_row(row, "quotient", text) for row, text in utilisations_off(rows)[0])
+    yield from _counts_off(rows, by_name)
     yield from _implied_segments(rows)
     yield from _shares_off(rows, runs_known="run" in by_name or "flow" in by_name)
     # What was sent again may arrive; what was lost doesn't.
@@ -143,6 +145,25 @@ def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
                 f"{100 * (row['delivered'].value + row['loss_ratio'].value):.4g} % of what was sent"
             )
             yield _of_row(row, "share", text)
+
+
+def _counts_off(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
+    """Yield rows with more packets lost than didn't arrive; or fewer, where in most rows it is as many."""
+    # What was sent again is no loss of what was sent once.
+    if not re.search(r"loss|lost|drop", by_name["losses"][0].words if "losses" in by_name else ""):
+        return
+    having = [row for row in rows if row.has("segments", "received", "losses")]
+    missing = {row.line: row["segments"].value - row["received"].value for row in having}
+    equal = [row for row in having if missing[row.line] == row["losses"].value]
+    for row in having:
+        more = row["losses"].low > missing[row.line] >= 0
+        fewer = row["losses"].high < missing[row.line] and len(equal) * 2 > len(having)
+        if more or fewer:
+            text = (
+                f"{row.shown('received')} of {row.shown('segments')} packets received leaves {missing[row.line]:.0f} "
+                f"lost, and it says {row.shown('losses')}"
+            )
+            yield _of_row(row, "counts", text)
 
 
 def _copied(rows: Sequence[Row]) -> Iterator[Problem]:
@@ -281,6 +302,10 @@ def _near(index: Number, rates: Sequence[Number]) -> bool:
 
 def of_one_unit(problems: list[Problem], rows: Sequence[Row]) -> list[Problem]:
     """Return the problems; where most rates are far above their link, one in place of one for each: a unit is wrong, and not the rows."""
+    offered = [problem for problem in problems if problem.kind == "offered"]
+    if len(offered) * 2 > len(rows):
+        # Of one flow, perhaps, where the rates are of all.
+        problems = [problem for problem in problems if problem.kind != "offered"]
     above = [problem for problem in problems if problem.kind == "link"]
     shares = [
         row[name].value / row["link"].value
@@ -306,6 +331,8 @@ def remarks(rows: Sequence[Row], problems: Sequence[Problem]) -> Iterator[str]:
     """Yield what isn't impossible, and worth to be looked at."""
     wrong = {line for problem in problems if problem.kind == "index" for line in problem.lines}
     yield from _missing_flows(rows, wrong)
+    if utilisations_off(rows)[1]:
+        yield OTHER_UTILISATION
     linked = [
         (name, row[name], row["link"], row)
         for row in rows
