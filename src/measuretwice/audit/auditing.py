@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from measuretwice.audit import columns, sums, together
+from measuretwice.audit import beside, columns, sums, together
 from measuretwice.audit.cells import find_unit, places_of, words_of
 from measuretwice.audit.columns import (
     NAMES,
@@ -37,6 +37,7 @@ OTHER = re.compile(
     rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
 CHANGES, ORDER = "changes, of the two columns before them", "the order of least, mean and most"
+ENDS = "what arrived, of what was sent"
 # What is looked at where a row has these columns.
 LOOKED_AT = (
     ("rates, against the link", (("total", "link"), ("goodput", "link"), ("per_flow", "link"))),
@@ -49,8 +50,8 @@ LOOKED_AT = (
                                   ("halving_ratio", "halvings", "segments"), ("drops_per_halving", "drops", "halvings"))),
     ("delivered and lost, against what was sent", (("delivered", "loss_ratio"),)),
     ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("delivered",), ("halving_ratio",), ("utilisation",))),
-    ("the flows beside each other, of their total and index", (("1 goodput", "total"), ("1 goodput", "index"))),
-    ("what arrived, of what was sent", (("offered_rate", "goodput"), ("offered_rate", "total"), ("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
+    ("rates beside each other, of their total and index", (("1 goodput", "total"), ("1 goodput", "index"))),
+    (ENDS, (("offered_rate", "goodput"), ("offered_rate", "total"), ("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
     ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
     ("flows, against those asked for", (("flows", "asked"),)),
     ("the router's drops, against what it sent", (("drops", "sent", "losses"), ("drops", "sent", "halvings"))),
@@ -220,7 +221,7 @@ def _audited(
     columns_read, places = tuple(by_place.values()), set(by_place)
     unread = {n: h for n, h in enumerate(table.headings) if n not in places | in_order and h}
     report = TableReport(
-        title=", ".join(filter(None, (table.title, heading))),
+        title=", ".join(filter(None, ("" if table.title in heading else table.title, heading))),
         place=table.place,
         kind="flow" if groups is not None and "flow" in by_name else "run",
         rows=len(rows),
@@ -242,10 +243,11 @@ def _off_by_words(
     """Return what is off in columns by their headings' words, whatever was measured; what was compared, in how many rows;
     and the places of columns that stand in an order, of which not all are known."""
     places = {column.place for alike in by_name.values() for column in alike}
-    changed, changes = sums.changes_off(table)
-    unordered, ordered, in_order = sums.orders_off(table, places)
-    problems = [*sums.columns_off(table), *changed, *unordered]
-    return problems, {CHANGES: changes, ORDER: ordered}, in_order
+    changed, changes = beside.changes_off(table)
+    unordered, ordered, in_order = beside.orders_off(table, places)
+    arrived, ends, of_ends = beside.ends_off(table)
+    problems = [*beside.columns_off(table), *changed, *unordered, *arrived]
+    return problems, {CHANGES: changes, ORDER: ordered, ENDS: ends}, in_order | of_ends
 
 
 def _by_words_alone(table: Table) -> TableReport | None:

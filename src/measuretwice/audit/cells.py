@@ -281,7 +281,7 @@ ENGLISH = {
         "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20 \u043f\u043e\u0432\u0442\u043e\u0440\u044b \u043f\u043e\u0432\u0442\u043e\u0440\u043d\u044b\u0435 \u518d\u9001 \uc7ac\uc804\uc1a1",
         "packets": "pacotes paquets pakete paquetes pacchetti pakiety pakketten",
         "sent": "enviados enviado enviadas gesendet gesendete envoyes envoye inviati wyslane verzonden \u53d1\u9001 \u043e\u0442\u043f\u0440\u0430\u0432\u043b\u0435\u043d\u043e",
-        "received": "recebidos recebido recebidas recibidos recibido recibidas empfangen empfangene recus recu ricevuti odebrane ontvangen \u63a5\u6536 \u043f\u043e\u043b\u0443\u0447\u0435\u043d\u043e",
+        "received": "recv rcvd recebidos recebido recebidas recibidos recibido recibidas empfangen empfangene recus recu ricevuti odebrane ontvangen \u63a5\u6536 \u043f\u043e\u043b\u0443\u0447\u0435\u043d\u043e",
         "lost": "perdidos perdido verloren verlorene perdus perdu persi utracone \u043f\u043e\u0442\u0435\u0440\u044f\u043d\u043e",
         "number": "nombre numero anzahl liczba aantal antal qtd quantidade cantidad",
         "flows": "fluxos flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
@@ -300,7 +300,7 @@ ENGLISH = {
         "sum": "soma suma summa summe zusammen jumlah toplam osszesen celkem lacznie yhteensa tong somme somma \u603b\u548c",
         "mean": "media medio ortalama keskiarvo prumer atlag rerata medias moyenne moyen mittel mittelwert mittlere mittlerer durchschnitt durchschnittlich"
         " durchschnittliche promedio gemiddelde gemiddeld srednia sredni medelvarde \u5e73\u5747 \u5e73\u5747\u503c"
-        " \u0441\u0440\u0435\u0434\u043d\u0435\u0435 \u0441\u0440\u0435\u0434\u043d\u044f\u044f avg average averaged \u00f8",
+        " \u0441\u0440\u0435\u0434\u043d\u0435\u0435 \u0441\u0440\u0435\u0434\u043d\u044f\u044f avg avrg average averaged \u00f8",
         "median": "mediana mediane \u4e2d\u4f4d\u6570",
         "max": "maximo maximum maximale massimo peak maks \u6700\u5927 \u6700\u5927\u503c",
         "min": "minimo minimum minimale lowest \u6700\u5c0f \u6700\u5c0f\u503c",
@@ -326,6 +326,8 @@ BARE_CONDITION = re.compile(VALUE, re.IGNORECASE)
 def words_of(heading: str) -> tuple[str, Unit | None, bool]:
     """A heading's words in small letters and English, with blanks between; its unit; and whether there is a value
     among its words: `mean rtt`, ms, false."""
+    # What stands behind the mean in its cells.
+    heading = re.sub(r"(?<=\S)\s*(?:\u00b1|\+/-|\+-).*$", "", heading)
     # MeanRttMs, throughputMbps, PercentLost: as words.
     heading = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", " ", heading)
     heading = re.sub(r"(?<=[a-z] )(?:Ms|Us|Secs?)\b", lambda match: match[0].lower(), heading)
@@ -352,6 +354,24 @@ def listed(headings: Sequence[str], most: int = 12) -> str:
     """Headings in a line, not too many."""
     some = ", ".join(repr(heading[:40]) for heading in headings[:most])
     return some + (f" and {len(headings) - most} more" if len(headings) > most else "")
+
+
+def unknown_columns(
+    source: str, headings: Sequence[str], numbers: Sequence[tuple[str, Sequence[float]]]
+) -> UserError:
+    """Return what to say of a table of which no column is known; `numbers` has the columns that hold some."""
+    if not numbers:
+        return UserError(
+            f"{source}: no table is found here: one has a line of headings, such as flow, goodput (Mbit/s), losses, and "
+            f"lines of as many values below it; the first line read has {listed(headings)}"
+        )
+    # What is nowhere more than 1 is a ratio rather than a rate.
+    last, values = numbers[-1]
+    choice = f"index={last}" if max(values) <= 1 else f"goodput={last}:Mbit/s"
+    return UserError(
+        f"{source}: no column is known; found {listed(headings)}: say which is what with --columns, such as --columns "
+        f"'{choice}'"
+    )
 
 
 def _joined_digits(match: re.Match[str]) -> str:

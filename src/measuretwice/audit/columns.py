@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import Unit, listed, places_of, words_of
+from measuretwice.audit.cells import Unit, listed, places_of, unknown_columns, words_of
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index
 
@@ -289,17 +289,7 @@ def known_columns(
     by_name = {name: columns for name, columns in by_name.items() if columns}
     if not any(quantity_of(name) != "text" for name in by_name):
         numbers = [(h, values(place)) for place, h in enumerate(headings) if h and values(place)]
-        # What is nowhere more than 1 is a ratio rather than a rate.
-        what, behind = (
-            ("index", "") if numbers and max(numbers[-1][1]) <= 1 else ("goodput", ":Mbit/s")
-        )
-        raise UserError(
-            f"{source}: no column is known; found {listed(headings)}: say which is what with "
-            f"--columns, such as --columns '{what}={numbers[-1][0]}{behind}'"
-            if numbers
-            else f"{source}: no table is found here: one has a line of headings, such as flow, goodput (Mbit/s), losses, and "
-            f"lines of as many values below it; the first line read has {listed(headings)}"
-        )
+        raise unknown_columns(source, headings, numbers)
     return _views(by_name)
 
 
@@ -372,7 +362,10 @@ def _find_links(by_name: Known, values: Values) -> None:
         own = values(column.place)
         others = [v for c in rates if c is not column for v in values(c.place)]
         named = re.search(r"\b(?:bandwidth|bw|rate|speed)\b", column.words)
-        set_so = len(set(own)) < len(own) or not all(map(_is_round, others))
+        put = next((of(c) for c in rates if c is not column and re.search(r"put\b", c.words)), [])
+        below = sum(a <= b for a, b in zip(put, of(column), strict=False)) * 3 >= len(own) * 2
+        coarse = below and all(_is_round(v, 1) for v in own)
+        set_so = coarse or len(set(own)) < len(own) or not all(map(_is_round, others))
         constant = len(own) > 2 and len(set(own)) == 1 < len(set(others))
         is_set = constant or (bool(own) and set_so and all(map(_is_round, own)))
         if named and is_set and not STATISTIC.search(column.words):
@@ -395,7 +388,8 @@ def _sort_rates(by_name: Known, values: Values, settled: set[str]) -> None:
     for name in ("goodput", "total"):
         sent = [c for c in by_name[name] if SENT.search(c.words)]
         arrived = [c for c in by_name[name] if c not in sent and ARRIVED.search(c.words)]
-        if name not in settled and sent and arrived:
+        two_ways = bool(sent and arrived) and _are_two_ways(sent[0], arrived[0], values)
+        if name not in settled and sent and arrived and not two_ways:
             by_name["sent_rate"] = []
             _take(by_name, name, sent, "sent_rate")
     columns = by_name["goodput"]
@@ -425,11 +419,18 @@ def _sort_counts(by_name: Known, values: Values, cell_unit: Callable[[int], Unit
         if of_rate and re.search(r"offered|load|bit ?rate", c.words):
             by_name["offered_rate"].append(replace(c, name="offered_rate", unit=unit))
     ends = [by_name[name][0] for name in ("segments", "received") if by_name[name]]
-    if len(ends) == 2 and not by_name["losses"] and not by_name["loss_ratio"]:
-        sent, arrived = (values(column.place) for column in ends)
-        more = sum(a > b for a, b in zip(arrived, sent, strict=False))
-        if "rx" in ends[1].words and more * 2 > len(sent):
-            _take(by_name, "received", [ends[1]], "setting")
+    of_losses = by_name["losses"] or by_name["loss_ratio"]
+    if len(ends) == 2 and not of_losses and _are_two_ways(ends[0], ends[1], values):
+        _take(by_name, "received", [ends[1]], "setting")
+
+
+def _are_two_ways(sent: Column, arrived: Column, values: Values) -> bool:
+    """Return whether two columns are a host's two directions: up and down, or in most rows more came than went."""
+    up = re.search(r"\b(?:upload|up|ul|tx)\b", sent.words)
+    if not up or not re.search(r"\b(?:download|down|dl|rx)\b", arrived.words):
+        return False
+    more = [a > b for a, b in zip(values(arrived.place), values(sent.place), strict=False)]
+    return "tx" not in up[0] or sum(more) * 2 > len(more)
 
 
 def _are_parts(columns: Sequence[Column], by_name: Known, values: Values) -> bool:
@@ -448,8 +449,8 @@ def _are_parts(columns: Sequence[Column], by_name: Known, values: Values) -> boo
     return False
 
 
-def _is_round(value: float) -> bool:
-    return len(f"{value:.8e}".split("e")[0].replace(".", "").strip("0")) <= ROUND_DIGITS
+def _is_round(value: float, digits: int = ROUND_DIGITS) -> bool:
+    return len(f"{value:.8e}".split("e")[0].replace(".", "").strip("0")) <= digits
 
 
 def _views(by_name: Known) -> list[Known]:

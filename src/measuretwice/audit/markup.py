@@ -26,6 +26,9 @@ PAIR = re.compile(
 PAIRS = re.compile(
     r"([A-Za-z_][\w.%/]*)=\"?([^\s,;\"]+(?: ?[KMG]?(?:bits?|bps|Bytes)(?:/s(?:ec)?)?\b)?)"
 )
+RUN_TITLE = re.compile(
+    r"(?i)(?:experiment|run|test|trial|scenario|case|flow|simulation|iteration|config\w*)\s*#?\d+"
+)
 # So many values, and this share of the lines, make a text one of names and values.
 FEW_PAIRS, MOSTLY_PAIRS = 3, 0.6
 
@@ -224,7 +227,20 @@ def _of_html(text: str) -> Iterator[tuple[str, list[Line]]]:
         yield _unmarked(html.unescape(caption[1]))[:60] if caption else "", lines
 
 
+def _of_mtr(text: str) -> Iterator[tuple[str, list[Line]]]:
+    """Yield what mtr reports: a line for each hop."""
+    rows = list[Line]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := re.search(r"Loss%\s+(?:Snt|Drop)\b.*", line):
+            yield "", rows
+            rows = [Line(number, ("Host", *match[0].split()))]
+        elif rows and (match := re.match(r"\s*\d+\.\s*(?:\|--)?\s*(\S.*?)\s+(\d[\d.]*%.*)", line)):
+            rows.append(Line(number, (match[1], *match[2].split())))
+    yield "", rows
+
+
 READERS = (
+    (r"Loss%\s+(?:Snt|Drop)\b", _of_mtr),
     (r"^\|===", _of_asciidoc),
     (r"^\s*\{\|", _of_wiki),
     (r"\btable\(\s*(?:.*\n)?\s*columns:", _of_typst),
@@ -269,9 +285,16 @@ def pairs_in(text: str) -> list[Line]:
         several = PAIRS.findall(line)
         match = PAIR.fullmatch(line)
         pairs = several if len(several) > 1 else [(match[1], match[2])] if match else []
-        pairs = [(key, value) for key, value in pairs if re.match(r"\W?[\w.]", value)]
+        pairs = [
+            (k, v) for k, v in pairs if re.match(r"\W?[\w.]", v) and k.count("(") == k.count(")")
+        ]
+        pairs = [] if pairs and RUN_TITLE.fullmatch(pairs[0][0]) and pairs is not several else pairs
         if not pairs:
-            bare = line.strip(" \t-*=#:")
+            bare = (
+                ""
+                if line[:1].isspace() and fresh is False and line.strip()[0:1].isdigit()
+                else line.strip(" \t-*=#:")
+            )
             other += bool(bare) and not fresh
             title, fresh = (bare[:60], True) if bare else (title, fresh)
             continue

@@ -100,6 +100,7 @@ QUOTIENTS = (
     ("drops_per_halving", "drops", "halvings"),
     ("loss_ratio", "losses", "segments"),
     ("halving_ratio", "halvings", "segments"),
+    ("delivered", "received", "segments"),
 )
 RULES: list[Callable[[Row], Offences]] = []
 
@@ -163,10 +164,14 @@ def order_of_statistics(row: Row) -> Offences:
             for less in below:
                 for more in above:
                     if row[less].low > row[more].high:
-                        yield (
-                            "order",
-                            f"{less} {row.shown(less)} is more than {more} {row.shown(more)}",
-                        )
+                        a, b = (_statistic(row, key) for key in (less, more))
+                        yield "order", f"{a} {row.shown(less)} is more than {b} {row.shown(more)}"
+
+
+def _statistic(row: Row, key: str) -> str:
+    """Return what a statistic is called: of values that have no name of their own, by itself."""
+    middle = "median" if row.has("median value") else "mean"
+    return middle if key == "value" else key.removesuffix(" value")
 
 
 PLACE = {"min": 0.0, "low": 0.0, "lower": 0.0, "median": 50.0, "high": 1e3, "upper": 1e3, "max": 1e3}  # fmt: skip
@@ -190,7 +195,10 @@ def flows_side_by_side(row: Row) -> Offences:
         yield "link", f"together {100 * total.value / row['link'].value:.2f} % of the link"
     if row.has("total") and apart(row["total"], total, MEANS):
         again = row.as_shown(total.value, "total")
-        yield "sum", f"total {row.shown('total')}; the {len(flows)} flows add up to {again}"
+        yield (
+            "sum",
+            f"total {row.shown('total')}; the {len(flows)} rates beside it add up to {again}",
+        )
     if row.has("index") and total.value > 0 and index_apart(row["index"], flows):
         again = f"from the row's {len(flows)} flows {jains_index([f.value for f in flows]):.4g}"
         yield "index", f"index {row.shown('index')}; recomputed {again}"

@@ -396,7 +396,8 @@ def _upright(table: Table) -> Table:
     for index in range(width - 1):
         cells = [line.cells[index] for line in table.lines]
         names = [name for cell in cells if (name := _measured(cell))]
-        if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
+        least = 2 if index or any(numeric) or width == 2 else 1
+        if numeric[index] or len(set(names)) < least or len(names) * 3 < len(cells):
             continue
         if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
             return _turned(table)

@@ -6,16 +6,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from measuretwice.audit.cells import NOTHING, Number, number_in, plain_words, words_of
-from measuretwice.audit.columns import NAMES, name_of
+from measuretwice.audit.cells import NOTHING, Number, plain_words
+from measuretwice.audit.columns import NAMES
 from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
-from measuretwice.audit.rules import Row, place_of
-from measuretwice.audit.sheets import Table
+from measuretwice.audit.rules import Row
 
 # Rows and columns that sum others up
 
@@ -29,6 +27,7 @@ FILLERS = {
     "all", "flows", "flow", "of", "the", "grand", "row", "rows", "runs", "values", "per", "and", "for", "dev", "geral",
     "streams", "over", "geometric", "harmonic", "arithmetic", "throughput", "goodput", "value", "n",
 }  # fmt: skip
+PERCENTILE = re.compile(r"(?i)p\d{1,3}")
 # What adds up over flows.
 ADDITIVE = (
     "goodput",
@@ -44,14 +43,6 @@ ADDITIVE = (
 )
 # How far a mean may be from the rows' by rounding in between.
 MEAN_TOLERANCE, SPREAD_TOLERANCE = 0.005, 0.3
-# Words of columns that compare the two before them, and how people do: in per cent of the first or the second, or times.
-CHANGE = re.compile(
-    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|vs)\b"
-)
-CHANGES: tuple[Callable[[float, float], float], ...] = (
-    lambda a, b: b / a - 1, lambda a, b: 1 - b / a, lambda a, b: a / b - 1, lambda a, b: 1 - a / b,
-    lambda a, b: b / a, lambda a, b: a / b, lambda a, b: b - a, lambda a, b: a - b,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,12 +62,17 @@ def kinds_of(lines: Sequence[Line], places: Sequence[int]) -> dict[int, str]:
             if kind := _kind_of(line.cell(place)):
                 kinds[line.number] = kind
                 break
+    percentiles = {
+        line.number for line in lines if any(PERCENTILE.fullmatch(line.cell(p)) for p in places)
+    }
+    if len(percentiles) > FEW:
+        kinds |= dict.fromkeys(percentiles, "spread")
     if "mean" in kinds.values() and not {"spread", "std"}.isdisjoint(kinds.values()):
         # As pandas describes a column: count, mean, std, min, 25%, 50%, 75%, max.
         for line in lines:
             if any(re.fullmatch(r"\d\d?\s?%", line.cell(place)) for place in places):
                 kinds.setdefault(line.number, "spread")
-    if len(kinds) * 2 <= len(lines):
+    if len(lines) - len(kinds) >= FEW:
         return kinds
     main_kind = next((kind for kind in ("mean", "total", "median") if kind in kinds.values()), "")
     return {number: "left out" for number, kind in kinds.items() if kind != main_kind}
@@ -120,7 +116,7 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
         if name not in ADDITIVE:
             return ""
         sums = [Number.sum_of(column) for column in columns]
-        if any(_meets(number, again) for again in sums):
+        if any(meets(number, again) for again in sums):
             return ""
         # Of a table of intervals the rate of all is a mean.
         is_mean = name in ("goodput", "total") and any(
@@ -132,7 +128,7 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
             return ""
         return f"{name} {summary.row.shown(name)}; the rows add up to {summary.row.as_shown(sums[-1].value, name)}"
     if summary.kind == "mean":
-        kinds = [value for column in columns for value in _means([n.value for n in column])]
+        kinds = [value for column in columns for value in means_of([n.value for n in column])]
         half = max((n.high - n.low) / 2 for n in columns[-1]) + (number.high - number.low) / 2
         if any(abs(number.value - value) <= half + MEAN_TOLERANCE * abs(value) for value in kinds):
             return ""
@@ -156,7 +152,7 @@ def _off(summary: Summary, name: str, number: Number, spans: Sequence[Sequence[R
         Number(*(pick([getattr(n, end) for n in column]) for end in ("value", "low", "high")))
         for column in columns
     ]
-    if any(_meets(number, again) for again in picked):
+    if any(meets(number, again) for again in picked):
         return ""
     return f"{name} {summary.row.shown(name)}; the rows' {summary.kind} is {summary.row.as_shown(picked[-1].value, name)}"
 
@@ -168,8 +164,8 @@ PICKS: Mapping[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def _means(values: Sequence[float]) -> Iterator[float]:
-    """The means that people take: arithmetic, geometric and harmonic, and the median."""
+def means_of(values: Sequence[float]) -> Iterator[float]:
+    """Yield the means that people take: arithmetic, geometric and harmonic, and the median."""
     yield statistics.fmean(values)
     yield statistics.median(values)
     if min(values) > 0:
@@ -177,175 +173,8 @@ def _means(values: Sequence[float]) -> Iterator[float]:
         yield statistics.harmonic_mean(values)
 
 
-def columns_off(table: Table) -> Iterator[Problem]:
-    """Yield the lines whose mean or total isn't that of the numbered columns beside it, as of trials 1 to 5, with the
-    reason; nothing where it is so in most lines, since the columns are of something else then."""
-    plain = [words_of(heading)[0] for heading in table.headings]
-    stems: dict[str, list[int]] = {}
-    for place, words in enumerate(plain):
-        if re.search(r"\b\d+\b", words):
-            stems.setdefault(re.sub(r"\b\d+\b", "", words).strip(), []).append(place)
-    groups = [
-        (stem, places) for stem, places in stems.items() if len(places) > 1 and "flow" not in stem
-    ]
-    for place, words in enumerate(plain):
-        for stem, places in groups if len(groups) == 1 else ():
-            if place in places or not set(words.split()) - set(stem.split()) <= {
-                "mean",
-                "total",
-                "sum",
-                "rate",
-                "throughput",
-            }:
-                continue
-            kind = next(
-                (WORDS[word] for word in words.split() if word in ("mean", "total", "sum")), ""
-            )
-            off = [
-                Problem((line.number,), line.cells[0], "summary", text)
-                for line in table.lines
-                if kind and (text := _column_off(table, line, kind, place, places))
-            ]
-            if len(off) * 2 <= len(table.lines) > 1:
-                yield from off
-
-
-def changes_off(table: Table) -> tuple[list[Problem], int]:
-    """Return the lines whose change isn't that of the two columns of numbers before it, where it is so in most lines; and
-    how many were compared."""
-    problems, compared = [], 0
-    named = [n for n, heading in enumerate(table.headings) if CHANGE.search(words_of(heading)[0])]
-    for place in [n for n in named if not name_of(table.headings[n])[0]]:
-        before = [n for n in range(place) if len(list(table.numbers(n))) == len(table.lines)][-2:]
-        rows = []
-        for line in table.lines if len(before) == 2 else ():
-            cells = [line.cell(place).removeprefix("+"), *(line.cell(n) for n in before)]
-            pairs = [number_in(cell, table.decimal_comma) for cell in cells]
-            numbers = [n.times(unit) if unit else n for n, unit in pairs if n]
-            if len(numbers) == 3 and min(numbers[1].low, numbers[2].low) > 0:
-                rows.append((line, numbers))
-        wrong = {c: [row for row in rows if not _is_change(row[1], c)] for c in CHANGES}
-        change = min(wrong, key=lambda c: len(wrong[c]))
-        if len(rows) < 3 or len(wrong[change]) * 3 > len(rows):
-            continue
-        compared += len(rows)
-        for line, (_, a, b) in wrong[change]:
-            again = change(a.value, b.value)
-            shown = f"{100 * again:.4g} %" if "%" in line.cell(place) else f"{again:.4g}"
-            stated = f"{table.headings[place]} {line.cell(place)}"
-            text = f"{stated}; of the two columns before it {shown}"
-            problems.append(Problem((line.number,), line.cells[0], "quotient", text))
-    return problems, compared
-
-
-def orders_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem], int, set[int]]:
-    """Return the lines in which a least is above a most, or a percentile above a higher one, in columns of the same words
-    of which not all are read; or the columns in which it is so, where lines have the statistics; how many lines or
-    columns were compared, and the places of the columns."""
-    stems: dict[tuple[str, str], dict[float, int]] = {}
-    for place, heading in enumerate(table.headings):
-        words, unit, _ = words_of(heading)
-        statistics_of = [word for word in words.split() if _order_of(word) is not None]
-        stem = " ".join(word for word in words.split() if word not in statistics_of)
-        order = (
-            _order_of(statistics_of[0])
-            if len(statistics_of) == 1
-            else None
-            if statistics_of
-            else MEAN
-        )
-        if order is not None and not SPREAD_WORDS & set(stem.split()):
-            stems.setdefault((stem, unit.name if unit else ""), {})[order] = place
-    sets = [
-        orders
-        for (stem, _), orders in stems.items()
-        if len(orders) > 1 and not set(orders.values()) <= set(places_read)
-    ]
-    problems, compared = [], 0
-    for orders in sets:
-        names = {order: table.headings[place] for order, place in orders.items()}
-        rows = [
-            (line, {o: line.cell(place) for o, place in orders.items()}) for line in table.lines
-        ]
-        wrong = [(line, text) for line, cells in rows if (text := _unordered(names, cells, table))]
-        if len(wrong) * 2 > len(rows) > 1:
-            continue  # They are of something else.
-        compared += len(rows)
-        problems += [Problem((line.number,), line.cells[0], "order", text) for line, text in wrong]
-    lines = {o: line for line in table.lines if (o := _order_of(line.cells[0].lower())) is not None}
-    if len(lines) > 2 and not sets:
-        names = {order: line.cells[0] for order, line in lines.items()}
-        for place, heading in enumerate(table.headings[1:], 1):
-            cells = {order: line.cell(place) for order, line in lines.items()}
-            if text := _unordered(names, cells, table):
-                numbers = tuple(line.number for line in lines.values() if line.cells[0] in text)
-                problems.append(Problem(numbers, heading, "order", text))
-            compared += 1
-    places = {place for orders in sets for place in orders.values()}
-    return problems, compared, places if compared else set()
-
-
-# Where a mean stands among the others: anywhere between the least and the most.
-MEAN = -1.0
-SPREAD_WORDS = set("std ci confidence error iqr range spread jitter".split())
-
-
-def _order_of(word: str) -> float | None:
-    """Return where a statistic stands among others, as a percentile, MEAN for a mean; None for no statistic."""
-    if match := re.fullmatch(r"(\d\d)(?:\.0)?\s?%", word):
-        return float(match[1])
-    english = plain_words(word)
-    # P1 and P8 may be of one sender and of eight.
-    return (
-        MEAN if english == "mean" else None if re.fullmatch(r"p\d", english) else place_of(english)
-    )
-
-
-def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Table) -> str:
-    """Return which of a line's values, or of a column's, are in the wrong order; empty where none is."""
-    pairs = {order: number_in(cell, table.decimal_comma) for order, cell in cells.items()}
-    numbers = {o: n.times(unit) if unit else n for o, (n, unit) in pairs.items() if n}
-    ends = [o for o in (0.0, 1e3) if o in numbers]
-    order = [o for o in sorted(numbers) if o != MEAN]
-    around = [(0.0, MEAN), (MEAN, 1e3)] if MEAN in numbers else []
-    for a, b in [
-        *pairwise(order),
-        *(p for p in around if set(p) - {MEAN} <= set(ends)),
-    ]:
-        if numbers[a].low > numbers[b].high:
-            return f"{names[a]} {cells[a]} is more than {names[b]} {cells[b]}"
-    return ""
-
-
-def _is_change(numbers: Sequence[Number], change: Callable[[float, float], float]) -> bool:
-    stated, a, b = numbers
-    ends = [change(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-    slack = MEAN_TOLERANCE * max(1.0, abs(stated.value))
-    return stated.high >= min(ends) - slack and stated.low <= max(ends) + slack
-
-
-def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:
-    if len(line.cells) != len(table.headings):
-        return ""
-    cells = [number_in(line.cells[p], table.decimal_comma) for p in (place, *places)]
-    numbers = [number.times(unit) if unit else number for number, unit in cells if number]
-    if len(numbers) < len(cells):
-        return ""
-    stated, column = numbers[0], numbers[1:]
-    total = Number.sum_of(column)
-    half = (stated.high - stated.low) / 2 + max(n.high - n.low for n in column) / 2
-    values = [n.value for n in column]
-    near = any(
-        abs(stated.value - mean) <= half + MEAN_TOLERANCE * abs(mean) for mean in _means(values)
-    )
-    if near if kind == "mean" else _meets(stated, total):
-        return ""
-    again = statistics.fmean(values) if kind == "mean" else total.value
-    factor = cells[0][1].factor if cells[0][1] else 1.0
-    return f"{table.headings[place]} {line.cells[place]}; the {kind} of the columns beside it is {again / factor:.6g}"
-
-
-def _meets(stated: Number, again: Number) -> bool:
+def meets(stated: Number, again: Number) -> bool:
+    """Return whether two numbers may be the same, whatever their last digits leave open."""
     slack = 1e-9 * max(abs(stated.value), abs(again.value))
     return stated.low <= again.high + slack and again.low <= stated.high + slack
 
@@ -363,6 +192,8 @@ SLIPS = sorted(
     {8.0, *(10.0**n for n in range(1, 10)), *(1024.0**n for n in (1, 2, 3)), *(8 * 1000.0**n for n in (1, 2, 3)),
      *(1000.0**n / 8 for n in (1, 2, 3)), 60.0, 3600.0}
 )  # fmt: skip
+# By these all rows of a table may slip; by 10 000 they don't, since so many may have been carried.
+UNITS = sorted(set(SLIPS) - {10.0**n for n in (4, 5, 7, 8)})
 # Without a column of times, only by such factors: tests of 1, 10 and 60 s stand beside each other in honest tables.
 LEAST_SLIP = 500.0
 # Nobody's interval is shorter, where all rows have the same, in seconds.
@@ -392,7 +223,7 @@ def _by_time(rows: Sequence[Row], rate: str) -> tuple[list[Problem], list[str]]:
         if len(alike) < AGREEING * len(rows):
             apart = [row for row in rows if _slip(quotients[row.line])]
             apart = apart if len(agree) + len(apart) == len(rows) else []
-        elif _slip(Number(middle, middle * (1 - NEAR), middle * (1 + NEAR))):
+        elif _slip(Number(middle, middle * (1 - NEAR), middle * (1 + NEAR)), UNITS):
             apart = alike
         else:
             times = f"{middle:.3g} times the bytes over the time"
@@ -465,8 +296,8 @@ def _within(number: Number, value: float, tolerance: float) -> bool:
     return number.low <= value * (1 + tolerance) and number.high >= value * (1 - tolerance)
 
 
-def _slip(number: Number) -> bool:
-    return any(_within(number, slip, NEAR) or _within(number, 1 / slip, NEAR) for slip in SLIPS)
+def _slip(number: Number, slips: Sequence[float] = SLIPS) -> bool:
+    return any(_within(number, slip, NEAR) or _within(number, 1 / slip, NEAR) for slip in slips)
 
 
 def _slip_of(ratio: float) -> float:

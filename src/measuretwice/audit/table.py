@@ -434,6 +434,9 @@ class _Reader:
                 numbers[column.name] = scaled
                 factors[column.name] = scaled.value / number.value if number.value else 1.0
                 texts |= {name: f"{n.value:g}" for name, n in others.items() if " " in name}
+            if "loss_ratio" in others and "loss_ratio" not in numbers:
+                texts["loss_ratio"] = f"{others['loss_ratio'].value * 100:g}%"
+                factors["loss_ratio"] = 0.01
             for name, value in others.items():
                 # Statistics of the cell are in its unit; counts have none.
                 factor = factors.get(column.name, 1.0) if " " in name else 1.0

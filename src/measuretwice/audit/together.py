@@ -150,7 +150,8 @@ def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
 def _counts_off(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
     """Yield rows with more packets lost than didn't arrive; or fewer, where in most rows it is as many."""
     # What was sent again is no loss of what was sent once.
-    if not re.search(r"loss|lost|drop", by_name["losses"][0].words if "losses" in by_name else ""):
+    columns = [*by_name.get("losses", ()), *by_name.get("loss_ratio", ())]
+    if not any(re.search(r"loss|lost|drop", column.words) for column in columns[:1]):
         return
     having = [row for row in rows if row.has("segments", "received", "losses")]
     missing = {row.line: row["segments"].value - row["received"].value for row in having}

@@ -1,0 +1,230 @@
+"""What follows from columns beside each other by their headings' words alone, whatever was measured: means and totals of
+numbered columns, changes, the order of statistics, what arrived of what was sent."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from measuretwice.audit.cells import Number, number_in, plain_words, words_of
+from measuretwice.audit.columns import ARRIVED, SENT, name_of
+from measuretwice.audit.markup import Line
+from measuretwice.audit.report import Problem
+from measuretwice.audit.rules import place_of
+from measuretwice.audit.sheets import Table
+from measuretwice.audit.sums import MEAN_TOLERANCE, WORDS, means_of, meets
+
+# Words of columns that compare the two before them, and how people do: in per cent of the first or the second, or times.
+CHANGE = re.compile(
+    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|vs)\b"
+)
+CHANGES: tuple[Callable[[float, float], float], ...] = (
+    lambda a, b: b / a - 1, lambda a, b: 1 - b / a, lambda a, b: a / b - 1, lambda a, b: 1 - a / b,
+    lambda a, b: b / a, lambda a, b: a / b, lambda a, b: b - a, lambda a, b: a - b,
+)  # fmt: skip
+
+
+def columns_off(table: Table) -> Iterator[Problem]:
+    """Yield the lines whose mean or total isn't that of the numbered columns beside it, as of trials 1 to 5, with the
+    reason; nothing where it is so in most lines, since the columns are of something else then."""
+    plain = [words_of(heading)[0] for heading in table.headings]
+    stems: dict[str, list[int]] = {}
+    for place, words in enumerate(plain):
+        if re.search(r"\b\d+\b", words):
+            stems.setdefault(re.sub(r"\b\d+\b", "", words).strip(), []).append(place)
+    groups = [
+        (stem, places) for stem, places in stems.items() if len(places) > 1 and "flow" not in stem
+    ]
+    for place, words in enumerate(plain):
+        for stem, places in groups if len(groups) == 1 else ():
+            if place in places or not set(words.split()) - set(stem.split()) <= {
+                "mean",
+                "total",
+                "sum",
+                "rate",
+                "throughput",
+            }:
+                continue
+            kind = next(
+                (WORDS[word] for word in words.split() if word in ("mean", "total", "sum")), ""
+            )
+            off = [
+                Problem((line.number,), line.cells[0], "summary", text)
+                for line in table.lines
+                if kind and (text := _column_off(table, line, kind, place, places))
+            ]
+            if len(off) * 2 <= len(table.lines) > 1:
+                yield from off
+
+
+def changes_off(table: Table) -> tuple[list[Problem], int]:
+    """Return the lines whose change isn't that of the two columns of numbers before it, where it is so in most lines; and
+    how many were compared."""
+    problems, compared = [], 0
+    named = [n for n, heading in enumerate(table.headings) if CHANGE.search(words_of(heading)[0])]
+    for place in [n for n in named if not name_of(table.headings[n])[0]]:
+        before = [n for n in range(place) if len(list(table.numbers(n))) == len(table.lines)][-2:]
+        rows = []
+        for line in table.lines if len(before) == 2 else ():
+            cells = [line.cell(place).removeprefix("+"), *(line.cell(n) for n in before)]
+            pairs = [number_in(cell, table.decimal_comma) for cell in cells]
+            numbers = [n.times(unit) if unit else n for n, unit in pairs if n]
+            if len(numbers) == 3 and min(numbers[1].low, numbers[2].low) > 0:
+                rows.append((line, numbers))
+        wrong = {c: [row for row in rows if not _is_change(row[1], c)] for c in CHANGES}
+        change = min(wrong, key=lambda c: len(wrong[c]))
+        if len(rows) < 3 or len(wrong[change]) * 3 > len(rows):
+            continue
+        compared += len(rows)
+        for line, (_, a, b) in wrong[change]:
+            again = change(a.value, b.value)
+            shown = f"{100 * again:.4g} %" if "%" in line.cell(place) else f"{again:.4g}"
+            stated = f"{table.headings[place]} {line.cell(place)}"
+            text = f"{stated}; of the two columns before it {shown}"
+            problems.append(Problem((line.number,), line.cells[0], "quotient", text))
+    return problems, compared
+
+
+def orders_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines in which a least is above a most, or a percentile above a higher one, in columns of the same words
+    of which not all are read; or the columns in which it is so, where lines have the statistics; how many lines or
+    columns were compared, and the places of the columns."""
+    stems: dict[tuple[str, str], dict[float, int]] = {}
+    for place, heading in enumerate(table.headings):
+        words, unit, _ = words_of(heading)
+        statistics_of = [word for word in words.split() if _order_of(word) is not None]
+        stem = " ".join(word for word in words.split() if word not in statistics_of)
+        order = (
+            _order_of(statistics_of[0])
+            if len(statistics_of) == 1
+            else None
+            if statistics_of
+            else MEAN
+        )
+        if order is not None and not SPREAD_WORDS & set(stem.split()):
+            stems.setdefault((stem, unit.name if unit else ""), {})[order] = place
+    sets = [
+        orders
+        for (stem, _), orders in stems.items()
+        if len(orders) > 1 and not set(orders.values()) <= set(places_read)
+    ]
+    problems, compared = [], 0
+    for orders in sets:
+        names = {order: table.headings[place] for order, place in orders.items()}
+        rows = [
+            (line, {o: line.cell(place) for o, place in orders.items()}) for line in table.lines
+        ]
+        wrong = [(line, text) for line, cells in rows if (text := _unordered(names, cells, table))]
+        if len(wrong) * 2 > len(rows) > 1:
+            continue  # They are of something else.
+        compared += len(rows)
+        problems += [Problem((line.number,), line.cells[0], "order", text) for line, text in wrong]
+    lines = {o: line for line in table.lines if (o := _order_of(line.cells[0].lower())) is not None}
+    if len(lines) > 2 and not sets:
+        names = {order: line.cells[0] for order, line in lines.items()}
+        for place, heading in enumerate(table.headings[1:], 1):
+            cells = {order: line.cell(place) for order, line in lines.items()}
+            if text := _unordered(names, cells, table):
+                numbers = tuple(line.number for line in lines.values() if line.cells[0] in text)
+                problems.append(Problem(numbers, heading, "order", text))
+            compared += 1
+    places = {place for orders in sets for place in orders.values()}
+    return problems, compared, places if compared else set()
+
+
+# Where a mean stands among the others: anywhere between the least and the most.
+MEAN = -1.0
+SPREAD_WORDS = set("std ci confidence error iqr range spread jitter".split())
+
+
+def _order_of(word: str) -> float | None:
+    """Return where a statistic stands among others, as a percentile, MEAN for a mean; None for no statistic."""
+    if match := re.fullmatch(r"(\d\d)(?:\.0)?\s?%", word):
+        return float(match[1])
+    english = plain_words(word)
+    # P1 and P8 may be of one sender and of eight.
+    if re.fullmatch(r"p[1-46-9]", english):
+        return None
+    return {"mean": MEAN, "p0": 0.0, "p100": 1e3}.get(english, place_of(english))
+
+
+def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Table) -> str:
+    """Return which of a line's values, or of a column's, are in the wrong order; empty where none is."""
+    pairs = {order: number_in(cell, table.decimal_comma) for order, cell in cells.items()}
+    numbers = {o: n.times(unit) if unit else n for o, (n, unit) in pairs.items() if n}
+    ends = [o for o in (0.0, 1e3) if o in numbers]
+    order = [o for o in sorted(numbers) if o != MEAN]
+    around = [(0.0, MEAN), (MEAN, 1e3)] if MEAN in numbers else []
+    for a, b in [
+        *pairwise(order),
+        *(p for p in around if set(p) - {MEAN} <= set(ends)),
+    ]:
+        if numbers[a].low > numbers[b].high:
+            return f"{names[a]} {cells[a]} is more than {names[b]} {cells[b]}"
+    return ""
+
+
+def ends_off(table: Table) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines in which more arrived than was sent, in columns of the same words but for those, where it is so in
+    few; how many lines were compared, and the places of the columns."""
+    ends: dict[str, dict[bool, int]] = {}
+    for place, heading in enumerate(table.headings):
+        words = words_of(heading)[0]
+        arrived = bool(ARRIVED.search(words))
+        if arrived != bool(SENT.search(words)) and re.search(
+            r"\bbytes|octets|size|volume\b", heading.lower()
+        ):
+            rest = " ".join((ARRIVED if arrived else SENT).sub("", words).split())
+            ends.setdefault(rest, {})[arrived] = place
+    problems, compared, places = [], 0, set[int]()
+    for pair in ends.values():
+        rows: list[tuple[Line, Number, Number]] = []
+        for line in table.lines if len(pair) > 1 else ():
+            cells = [number_in(line.cell(pair[end]), table.decimal_comma) for end in (False, True)]
+            numbers = [number.times(unit) if unit else number for number, unit in cells if number]
+            rows += [(line, numbers[0], numbers[1])] if len(numbers) > 1 else []
+        wrong = [line for line, sent, arrived in rows if sent.high > 0 and arrived.low > sent.high]
+        if rows and len(wrong) * 2 < max(len(rows), 2):
+            compared += len(rows)
+            places |= set(pair.values())
+            text = "{0} arrived, and {1} was sent"
+            problems += [
+                Problem(
+                    (line.number,),
+                    line.cells[0],
+                    "sent",
+                    text.format(line.cell(pair[True]), line.cell(pair[False])),
+                )
+                for line in wrong
+            ]
+    return problems, compared, places
+
+
+def _is_change(numbers: Sequence[Number], change: Callable[[float, float], float]) -> bool:
+    stated, a, b = numbers
+    ends = [change(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    slack = MEAN_TOLERANCE * max(1.0, abs(stated.value))
+    return stated.high >= min(ends) - slack and stated.low <= max(ends) + slack
+
+
+def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:
+    if len(line.cells) != len(table.headings):
+        return ""
+    cells = [number_in(line.cells[p], table.decimal_comma) for p in (place, *places)]
+    numbers = [number.times(unit) if unit else number for number, unit in cells if number]
+    if len(numbers) < len(cells):
+        return ""
+    stated, column = numbers[0], numbers[1:]
+    total = Number.sum_of(column)
+    half = (stated.high - stated.low) / 2 + max(n.high - n.low for n in column) / 2
+    values = [n.value for n in column]
+    near = any(
+        abs(stated.value - mean) <= half + MEAN_TOLERANCE * abs(mean) for mean in means_of(values)
+    )
+    if near if kind == "mean" else meets(stated, total):
+        return ""
+    again = statistics.fmean(values) if kind == "mean" else total.value
+    factor = cells[0][1].factor if cells[0][1] else 1.0
+    return f"{table.headings[place]} {line.cells[place]}; the {kind} of the columns beside it is {again / factor:.6g}"
