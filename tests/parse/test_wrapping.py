@@ -11,10 +11,10 @@ from tool_outputs import read
 from measuretwice.parse import Iperf3Run, parse_iperf3_json, parse_iperf3_text
 from measuretwice.parse.formats import format_of, plain
 from measuretwice.parse.wrapping import (
-    client_tests,
     complaints,
     is_server,
     json_tests,
+    text_tests,
     turned_round,
 )
 
@@ -119,7 +119,7 @@ def test_a_document_cut_off_leaves_the_next_one_whole() -> None:
 
 def test_each_test_in_a_text_is_one() -> None:
     text = "iperf3: error - unable to connect to server\n" + TEXT + again(TEXT) + TEXT
-    tests = client_tests(text)
+    tests = text_tests(text)
     runs = [parse_iperf3_text(test, "a file") for test in tests]
     assert [run.connections[0].remote_port for run in runs[:2]] == [5201, 5202]
     assert {run.error for run in runs} == {None}
@@ -141,7 +141,7 @@ def test_whose_text_it_is_its_beginning_says(text: str, server: bool) -> None:
 
 def test_what_the_server_printed_isnt_counted_again() -> None:
     rows = "\n".join(line for line in TEXT.splitlines() if "]" in line)
-    (test,) = client_tests(TEXT.replace("iperf Done.", f"Server output:\n{rows}\n\niperf Done."))
+    (test,) = text_tests(TEXT.replace("iperf Done.", f"Server output:\n{rows}\n\niperf Done."))
     assert parse_iperf3_text(test, "a file") == parse_iperf3_text(TEXT, "a file")
 
 

@@ -20,10 +20,10 @@ from measuretwice.parse import (
     SsSample,
     SsSocket,
     parse_iperf3_json,
-    parse_iperf3_text,
     parse_ss,
     parse_ss_samples,
 )
+from measuretwice.parse.iperf3_text import parse_abridged
 from measuretwice.tcp.traces import interpolate
 
 # include/uapi/linux/tcp.h: TCP_CA_Open and TCP_CA_Disorder; what comes after has a smaller window.
@@ -215,7 +215,7 @@ def read_connections(files: FlowFiles | CrowdFiles, raw: Path) -> list[Connectio
     by_folder: dict[Path, list[tuple[Path, Iperf3Run]]] = defaultdict(list)
     for path in sorted(raw.glob(f"*/{files.iperf3}")):
         text = text_of(path)
-        parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_iperf3_text
+        parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_abridged
         run = parse(text, name_of(path))
         if not run.error:
             by_folder[path.parent].append((path, run))

@@ -95,8 +95,8 @@ def from_ping(ping: PingRun) -> Measured:
 def from_iperf3(run: Iperf3Run) -> Measured:
     """Return what both programs of iperf3 say of the whole test."""
     return {
-        # What the receiving program got: RFC 2647 calls this goodput.
-        "goodput_bps": run.received_rate_bps,
+        # What the receiving program got: RFC 2647 calls this goodput. An abridged text may have the sender's word alone.
+        "goodput_bps": run.sent_rate_bps if run.received_bytes is None else run.received_rate_bps,
         "sender_rate_bps": run.sent_rate_bps,
         "bytes_received": run.received_bytes,
         "duration_s": run.sent_seconds,
@@ -104,7 +104,7 @@ def from_iperf3(run: Iperf3Run) -> Measured:
         "retransmits": None
         if run.retransmits is None or run.omitted_retransmits is None
         else run.retransmits + run.omitted_retransmits,
-        "flows": len(run.streams),
+        "flows": len(run.streams) or None,
     }
 
 

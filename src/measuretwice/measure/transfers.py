@@ -22,6 +22,8 @@ from measuretwice.parse import (
 )
 from measuretwice.parse.netperf import BulkTest
 
+# A connection is there before its test begins, by some round trips.
+EARLY_S = 2.0
 Number = TypeVar("Number", int, float)
 
 
@@ -98,7 +100,14 @@ class Transfer:
     def least_rtt_ms(self) -> float | None:
         """The smallest of them, and of the handshake: the path's is no longer."""
         rtts_ms = [row.rtt_ms for row in self.rows] + [self.idle_rtt_ms]
-        return min(filter(None, rtts_ms), default=None)
+        return None if self.too_old else min(filter(None, rtts_ms), default=None)
+
+    @property
+    def too_old(self) -> Row | None:
+        """The first row whose round trip is longer than the connection had been there: no measurement."""
+        age_s = EARLY_S + self.omit_s
+        rows = (row for row in self.rows if row.rtt_ms and row.rtt_ms > 1e3 * (row.end_s + age_s))
+        return next(rows, None)
 
     @property
     def cwnd_bytes(self) -> float | None:
@@ -203,6 +212,26 @@ def transfers_in(folders: Iterable[Path]) -> Iterator[Transfer]:
                 continue
             if not (run.server or run.error):
                 yield of_iperf3(folder.name, name_of(path), run, exact=True)
+
+
+# What to bring instead, by words of why a test is of no use.
+_INSTEAD = (
+    ("of UDP", "a test of TCP"),
+    ("requests and responses", "TCP_STREAM, or TCP_MAERTS"),
+    ("both directions", "a test of each direction by itself"),
+    ("unable to receive results", "a test without --get-server-output, with which iperf3 since 3.17 loses them"),
+    ("busy running a test", "a test that began once the other had ended"),
+    ("unable to connect", "a test whose server (iperf3 -s) was there before"),
+    ("interrupt", "a test that ran to its end"),
+    ("has terminated", "a test whose server stayed until its end"),
+    ("control socket", "a test whose control connection held until its end"),
+)  # fmt: skip
+
+
+def instead_of(problem: str) -> str:
+    """Return what to bring in place of a test of which this is the problem; nothing where nobody knows."""
+    instead = next((words for sign, words in _INSTEAD if sign in problem), None)
+    return f"; bring {instead}" if instead else ""
 
 
 def _amount(bytes_: int | None, seconds: float | None) -> Amount | None:

@@ -17,7 +17,7 @@ from measuretwice.parse._reading import ParseError
 from measuretwice.parse.host import parse_ip_links, parse_nstat
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
-from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
+from measuretwice.parse.iperf3_text import parse_abridged, parse_iperf3_server_text
 from measuretwice.parse.netperf import BulkTest, parse_flent, parse_flent_summary, parse_netperf
 from measuretwice.parse.ping import PingRun
 from measuretwice.parse.ping_forms import is_any_ping, parse_ping, ping_tests, whole_ping
@@ -73,8 +73,15 @@ _MARKS = re.compile(
 )
 
 
+# Lines of iperf, whichever blanks are in them.
+_BRACKETS = re.compile(r"^\W*\[\s*(?:ID|SUM|\d+)\](?:\[\w+-\w+\])?\s+\w", re.M)
+
+
 def plain(text: str) -> str:
     """Return a file's text without what loggers and scripts put around a tool's output."""
+    if _BRACKETS.search(text):
+        # As web pages and editors have them.
+        text = text.replace("\xa0", " ").replace("\t", " ")
     if "ID]" in text or "start" in text or any(words in text for words in _BEGINNINGS):
         return unwrapped(text, _MARKS)
     return text
@@ -143,6 +150,17 @@ def _from_first(text: str, marks: str) -> str:
     return text[match.start() :] if match else text
 
 
+def _iperf3_text(text: str, source: str) -> Iperf3Run | tuple[Iperf3Run, ...]:
+    if ports := wrapping.mixed_tests(text):
+        several = (
+            f"{len(ports)} tests at once, line by line in one file (to ports {', '.join(ports)})"
+        )
+        raise ParseError(source, "file", f"{several}; bring a file of each")
+    if wrapping.is_server(text):
+        return parse_iperf3_server_text(text, source, abridged=True)
+    return parse_abridged(text, source)
+
+
 def _ss(text: str, source: str) -> tuple[SsSample, ...]:
     return parse_ss_samples(as_sampled(text, source), source, allow_truncated_tail=True)
 
@@ -195,22 +213,27 @@ FORMATS = (
     Format("iperf3", wrapping.is_json, parse_iperf3_json, tests=wrapping.json_tests),
     Format(
         "iperf2",
-        _holds(r"\A\s*(?:[+-]\d{4}:)?\d{14}[\d.]*,[^,\n]*,\d+,|^time,srcadd"),
+        _holds(
+            r"\A(?:[^\n\d]*,[^\n\d]*\n)?\s*(?:[+-]\d{4}:)?\d{14}[\d.]*,[^,\n]*,\d+,|^time,srcadd"
+        ),
         parse_iperf2_csv,
     ),
     Format(
         "iperf2",
         _holds(
             r"^(?:Client connecting to|Server listening on (?:TCP|UDP))|^(?:tcp )?connect failed: "
+            r"|^\W*\[ *\*?(?:\d+|SUM)\] +\d+\.\d(?:\d{3})?- *\d+\.\d(?:\d{3})? sec "
         ),
-        parse_iperf2_text,
+        lambda text, source: parse_iperf2_text(text, source, abridged=True),
     ),
-    Format("iperf3", wrapping.is_server, parse_iperf3_server_text),
     Format(
         "iperf3",
-        _holds(r"\[ *ID\]|^iperf3: (?:error|parameter error|interrupt - the client)"),
-        parse_iperf3_text,
-        tests=wrapping.client_tests,
+        _holds(
+            r"\[ *ID\]|^iperf3: (?:error|parameter error|interrupt - the client)|^(?:Server listening on \d|Accepted connection from )"
+            r"|^\W*\[ *(?:\d+|SUM)\](?:\[[TR]X-[CS]\])? +\d+\.\d\d- *\d+\.\d\d +sec "
+        ),
+        _iperf3_text,
+        tests=wrapping.text_tests,
     ),
     Format(
         "tc",

@@ -45,6 +45,7 @@ _MSS = re.compile(r"/mss/irtt=\d+/(\d+)/(\d+)|\[ *\*?(\d+)\] MSS size (\d+) byte
 _WINDOW = re.compile(r"TCP window size: +(\d{1,9}(?:\.\d{1,9})?) ?([KMG]?)Bytes?(?! \(default\))")
 # "using reno", "set to cubic using reno": the last word is what it had.
 _ALGORITHM = re.compile(r"^TCP congestion control .*?(\w+)\s*$", re.M)
+_UDP_ROW = re.compile(r"/sec +[\d.]+ ms +-?\d+/ *\d+")
 _SUM_ROW = re.compile(r"\[SUM")
 _FAILED = re.compile(r"(?:tcp )?connect failed: .*|.*(?:error|failed): .*")
 _BOTH_WAYS = "a test in both directions at once (--full-duplex): each is in the other's way; bring a test of each direction by itself"
@@ -78,7 +79,7 @@ class Iperf2Connection:
     """One connection: its intervals in order, and the row that sums the whole test up. "From" is the end
     that sends, also where a `server` says this. `span` is when it was on, in seconds or in lines, to compare with others'
     of its file; None where nothing says it. `mss_bytes` and `idle_rtt_us`, the handshake's round trip, are known with -e
-    (-m), `window_bytes`, the buffer that the system gave, where somebody asked for one (-w), `congestion_control`, what the
+    (-m), `has_total` says that iperf's own row for the whole test is there, `window_bytes`, the buffer that the system gave, where somebody asked for one (-w), `congestion_control`, what the
     client's host used, since version 2.2."""
 
     from_address: str
@@ -94,6 +95,7 @@ class Iperf2Connection:
     idle_rtt_us: int | None = None
     window_bytes: int | None = None
     congestion_control: str | None = None
+    has_total: bool = True
 
 
 def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -115,7 +117,9 @@ def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
         if _HEADING.fullmatch(line):
             heading = line.split(",")
             udp = udp or "datagrams" in heading
-        elif line.strip() and not _FAILED.fullmatch(line):
+        elif (
+            line.strip() and not _FAILED.fullmatch(line) and (number > 1 or re.search(r"\d", line))
+        ):
             row = _row(line, source, number)
             udp = udp or _is_udp(line, heading)
             if row.connection != _SUM:
@@ -248,24 +252,37 @@ class _Ends:
     mss_bytes: int | None = None
     idle_rtt_us: int | None = None
     window_bytes: int | None = None
+    has_total: bool = True
+
+    def sum_rows(self) -> None:
+        """Add the row for the whole test that somebody left out, where several follow each other."""
+        if len(self.rows) > 1 and all(a.end_s <= b.start_s for a, b in pairwise(self.rows)):
+            first, last = self.rows[0], self.rows[-1]
+            size = sum(row.bytes for row in self.rows)
+            rate_bps = round(8 * size / (last.end_s - first.start_s)) if last.end_s else None
+            self.rows.append(replace(last, start_s=first.start_s, bytes=size, rate_bps=rate_bps))
+            self.has_total = False
 
 
-def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
+def parse_iperf2_text(
+    text: str, source: str, *, abridged: bool = False
+) -> tuple[Iperf2Connection, ...]:
     """Read the connections that `iperf -c HOST` or `iperf -s` printed, in the order in which they began.
 
     As iperf means them, K, M and G are powers of 1024 before Bytes and of 1000 before bits; three
-    digits are printed. `time` of a row is empty: there is none in this form.
+    digits are printed. `time` of a row is empty: there is none in this form. With `abridged` rows are read also where a
+    person has left no line above them, and summed where their total is missing.
 
     ParseError for other text and where iperf says that it couldn't connect; TruncatedError for a
     connection without its last row, which sums up (the run was killed).
     """
     text = clean(text, source, _EXPECTED_TEXT)
     begins = [*_BEGIN.finditer(text)]
-    if not begins:
+    if not begins and not (abridged and re.search(_TEXT_ROW.pattern, text, re.M)):
         raise _never_began(text, source)
     if "(full-duplex)" in text or "\n[FD" in text:
         raise ParseError(source, "file", _BOTH_WAYS)
-    udp = begins[0]["protocol"] == "UDP"
+    udp = bool(begins and begins[0]["protocol"] == "UDP") or bool(_UDP_ROW.search(text))
     ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
     # Where both ends wrote into one file, a connection's own port says which one it is of.
     both = any(begin["end"].startswith("Client") for begin in begins)
@@ -287,6 +304,9 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
         elif "Server Report" in line:  # Of a UDP client's server: the same time once more.
             reported = True
         elif row := _TEXT_ROW.match(line):
+            if row["id"] not in current and abridged:
+                current[row["id"]] = _Ends(("", len(current)), ("", 0), bool(ports), number)
+                connections.append(current[row["id"]])
             if row["id"] not in current:
                 raise _unreadable(source, number, line, "a connection that was named above")
             if not reported:
@@ -297,11 +317,14 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
             raise ParseError(source, f"line {number}", f"iperf says: {line.strip()}")
         elif "/sec" in line and not _SUM_ROW.match(line) and "[" in line:
             raise _unreadable(source, number, line, "interval, transfer and bandwidth")
+    for ends in connections if abridged else ():
+        ends.sum_rows()
     return tuple(
         replace(
             connection_of(
                 ends.rows, source, len(lines), udp=udp, server=ends.server, span=(ends.begin, ends.end)
             ),
+            has_total=ends.has_total,
             mss_bytes=ends.mss_bytes, idle_rtt_us=ends.idle_rtt_us, window_bytes=ends.window_bytes,
             congestion_control=algorithm[1] if algorithm else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 
 from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt, foreign
@@ -29,7 +29,10 @@ _TCP_REST = re.compile(
     r"(?: +(?P<retransmits>\d+))?(?: +(?P<cwnd>[\d.]+) (?P<cwnd_unit>[KMGT]?)Bytes)?"
     r"(?: +(?P<omitted>\(omitted\)))?(?: +(?P<end>sender|receiver))? *"
 )
+_UDP_REST = re.compile(r" +[\d.]+ ms +-?\d+/-?\d+ ")
 _UDP_END = re.compile(r" (sender|receiver) *$")
+# What a post that shows only some of the lines lacks; no program says this.
+NO_TOTALS = "the lines with its totals are missing"
 _CONNECTED = re.compile(r"\[ *(\d+)\] local (\S+) port (\d+) connected to (\S+) port (\d+)")
 _TEST = re.compile(
     r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
@@ -39,6 +42,7 @@ _CPU = re.compile(
     r"CPU Utilization: local/\w+ (\d{1,9}(?:\.\d{1,9})?)%.*remote/\w+ (\d{1,9}(?:\.\d{1,9})?)%"
 )
 # What a terminal shows of Ctrl-C.
+WHOLE_RATIO = 0.95
 _STOPPED = re.compile(r"^\^C", re.M)
 _VERSION = re.compile(r"^iperf (3\.\S+)", re.M)
 
@@ -88,13 +92,14 @@ class _Report:
     error: str | None = None
 
 
-def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
+def parse_iperf3_text(text: str, source: str, *, abridged: bool = False) -> Iperf3Run:
     """Read what `iperf3 -c HOST` printed, with or without -V, --timestamps and -f.
 
     As iperf3 means them, K, M and G are powers of 1024 before Bytes and Bytes/sec and powers of
     1000 before bits/sec (iperf3(1), option -f). It prints three digits, so that bytes and rates
     are good to about half a percent; use JSON where that matters. There is no rtt in this form.
-    A run that ended with an error parses: the error's text is in `.error`.
+    A run that ended with an error parses: the error's text is in `.error`. With `abridged` so does what a person has
+    left of it: totals alone, or rows alone, of which NO_TOTALS is the error.
 
     Raises ParseError for another tool's text and for one without its last line ("iperf Done.").
     """
@@ -103,13 +108,17 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
     lines = text.rstrip().split("\n")
     for number, line in enumerate(lines, start=1):
         _read_line(report, line, source, number)
-    if not report.begun:
+    if not report.begun and not (abridged and (report.totals or report.intervals)):
         raise foreign(text, source, _EXPECTED)
     if report.error is None and not report.done and _STOPPED.search(text):
         report.error = "interrupt - stopped by hand (^C)"
+    # The last line but for an empty one and "iperf Done.".
+    report.done |= abridged and not report.error and bool(report.totals)
     if report.done and report.totals:
         # What went wrong before the test that ended well, or after it.
         report.error = None
+    elif abridged and report.error is None and report.intervals:
+        report.error = NO_TOTALS
     if report.error is None and not (report.done and report.totals):
         raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
     if report.error is not None and not text.endswith("\n"):
@@ -117,20 +126,29 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
     return _run(report)
 
 
-def parse_iperf3_server_text(text: str, source: str) -> tuple[Iperf3Run, ...]:
+def parse_abridged(text: str, source: str) -> Iperf3Run:
+    """Return a client's test as a person posts it (`parse_iperf3_text`)."""
+    return parse_iperf3_text(text, source, abridged=True)
+
+
+def parse_iperf3_server_text(
+    text: str, source: str, *, abridged: bool = False
+) -> tuple[Iperf3Run, ...]:
     """Read what `iperf3 -s` printed: each test that it served, none where no client came.
 
     It knows what arrived (of a test with -R, what was sent), and the ports from its own end.
-    Raises ParseError for another tool's text, TruncatedError where the last test has no totals.
+    Raises ParseError for another tool's text, TruncatedError where the last test has no totals; with `abridged` NO_TOTALS
+    is the error of one that has rows.
     """
     text = clean(text, source, _EXPECTED_SERVER)
     waits: list[_Report] = []
     lines = text.rstrip().split("\n")
     for number, line in enumerate(lines, start=1):
-        if _LISTENS.match(line):
-            waits.append(_Report(server=True))
+        accepted = "Accepted connection from " in line
+        if _LISTENS.match(line) or (accepted and (not waits or waits[-1].totals)):
+            waits.append(_Report(server=True, begun=accepted))
         elif waits:
-            waits[-1].begun |= "Accepted connection from " in line
+            waits[-1].begun |= accepted
             _read_line(waits[-1], line, source, number)
     if not waits:
         raise foreign(text, source, _EXPECTED_SERVER)
@@ -139,13 +157,28 @@ def parse_iperf3_server_text(text: str, source: str) -> tuple[Iperf3Run, ...]:
         # It is printed before each wait, and so in the middle of what belongs to another test.
         version = _VERSION.search(text)
         report.version = version[1] if version else None
-    runs = tuple(_run(report) for report in reports)
-    for report, run in zip(reports, runs, strict=True):
-        several = len(run.connections) > 1
+        several = len(report.connections) > 1
         whole = any(row.stream == "SUM" for row in report.totals) if several else report.totals
         if report.error is None and not whole:
-            raise cut_off(source, len(lines), "the test's totals (was it killed?)")
-    return runs
+            if not (abridged and report.intervals):
+                raise cut_off(source, len(lines), "the test's totals (was it killed?)")
+            report.error = NO_TOTALS
+    return tuple(map(_run, reports))
+
+
+def from_rows(run: Iperf3Run, seconds: float) -> Iperf3Run:
+    """Return a test that lacks its totals (NO_TOTALS) with the sum of its rows in their place, where these are of so many
+    seconds; else the test as it is."""
+    rows = [row for row in run.intervals if not row.omitted and row.is_sender is not False]
+    lasted_s = max((row.end_s for row in rows), default=0.0)
+    if run.error != NO_TOTALS or lasted_s < WHOLE_RATIO * seconds or run.bidirectional:
+        return run
+    size = sum(row.bytes for row in rows)
+    resent = [row.retransmits for row in rows]
+    return replace(
+        run, error=None, sent_bytes=size, sent_seconds=lasted_s, sent_rate_bps=8 * size / lasted_s,
+        retransmits=None if None in resent else sum(filter(None, resent)),
+    )  # fmt: skip
 
 
 def _read_line(report: _Report, line: str, source: str, number: int) -> None:
@@ -169,6 +202,8 @@ def _read_row(report: _Report, match: re.Match[str], source: str, number: int, l
             bytes=_bytes(match["size"], match["size_unit"]),
             rate_bps=_rate_bps(match["rate"], match["rate_unit"], match["rate_of"]),
         )
+        if report.datagrams is None and _UDP_REST.match(match["rest"]):
+            report.datagrams = report.jitter = True
         if report.datagrams:
             end = _UDP_END.search(match["rest"])
             # iperf3 3.1 doesn't mark a client's UDP totals; only they have a jitter.
@@ -299,11 +334,22 @@ def _total(report: _Report, stream: str, end: str, receives: bool) -> Total | No
 
 
 def _sum(report: _Report, end: str) -> Total:
-    """The [SUM] line, or the only stream's line where there is no sum."""
+    """The [SUM] line, or the only stream's line where there is no sum; all streams' where somebody left that out."""
     receives = report.reverse and not report.bidirectional
     streams = {row.stream for row in report.totals if row.receives == receives}
-    stream = streams.pop() if len(streams) == 1 else "SUM"
-    return _total(report, stream, end, receives) or Total()
+    if len(streams) > 1:
+        streams = streams & {"SUM"} or streams
+    totals = [_total(report, stream, end, receives) or Total() for stream in sorted(streams)]
+    if len(totals) == 1:
+        return totals[0]
+    if not totals or not all(total.bytes for total in totals):
+        return Total()
+    return Total(
+        sum(total.bytes or 0 for total in totals),
+        max(total.seconds or 0.0 for total in totals),
+        sum(total.rate_bps or 0.0 for total in totals),
+        sum(total.retransmits or 0 for total in totals),
+    )
 
 
 def _interval(row: _Row) -> Iperf3Interval:

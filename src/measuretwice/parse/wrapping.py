@@ -94,6 +94,7 @@ _OPENING = re.compile(r"(?:^|=> |[\[,}])[ \t]*(?=\{)", re.M)
 # Objects within objects in which Ansible and scripts keep a document.
 _DEEPEST = 3
 _BEGIN = re.compile(r".*Connecting to host ")
+_SERVES = re.compile(r".*(?:Server listening on \d|Accepted connection from )")
 _BELONGS = re.compile(r".*(?:/sec|iperf Done\.|iperf3: )")
 _COMPLAINT = re.compile(r"^iperf3: (?:error - )?(.+)$", re.M)
 _ENDS = re.compile(r"local (\S+) port (\d+) connected to (\S+) port (\d+)")
@@ -180,22 +181,38 @@ def _within(value: object, depth: int) -> Iterator[object]:
                 yield from _within(inner, depth - 1)
 
 
-def client_tests(text: str) -> list[str]:
-    """Return the text of each test of a client, those that it printed twice once."""
-    lines = text.splitlines(keepends=True)
-    begins = [number for number, line in enumerate(lines) if _BEGIN.match(line)]
+def text_tests(text: str) -> list[str]:
+    """Return the text of each test of a client, those that it printed twice once, and what a server printed between them."""
+    if mixed_tests(text):
+        return [text]
+    lines = _without_servers(text).splitlines(keepends=True)
+    begins: list[int] = []
+    serves = False
+    for number, line in enumerate(lines):
+        of_server = bool(_SERVES.match(line))
+        if _BEGIN.match(line) or (of_server and not serves):
+            begins.append(number)
+            serves = of_server
     bounds = [0]
     for begin, following in pairwise(begins):
         own = [number for number in range(begin, following) if _BELONGS.match(lines[number])]
-        bounds.append(max(own, default=following - 1) + 1)
+        is_server = _SERVES.match(lines[begin])
+        bounds.append(following if is_server else max(own, default=following - 1) + 1)
     bounds.append(len(lines))
-    tests = ["".join(lines[a:b]) for a, b in pairwise(bounds)]
-    return [*dict.fromkeys(_without_servers(test) for test in tests)]
+    return [*dict.fromkeys("".join(lines[a:b]) for a, b in pairwise(bounds))]
+
+
+def mixed_tests(text: str) -> list[str]:
+    """Return the ports to which several clients sent at once, where their lines are mixed in a text; nothing elsewhere."""
+    head = re.split(r"/sec|iperf3: ", text, maxsplit=1)[0]
+    ports = re.findall(r"Connecting to host .*, port (\d+)", head)
+    return ports if min(len(ports), len(_ENDS.findall(head))) > 1 else []
 
 
 def _without_servers(text: str) -> str:
     """A client's text without what its server printed (--get-server-output), which is the same test once more."""
-    return re.sub(r"^Server output:\n.*?(?=^iperf Done\.|\Z)", "", text, flags=re.M | re.S)
+    ends = r"^iperf Done\.|^[^\n]*Connecting to host |\Z"
+    return re.sub(rf"^Server output:\n.*?(?={ends})", "", text, flags=re.M | re.S)
 
 
 def complaints(text: str) -> list[str]:

@@ -7,6 +7,7 @@ lack of a file too, and the rest is used.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -136,10 +137,11 @@ def from_texts(
 ) -> ImportedFiles:
     """As `read_files`, of texts that have been read already."""
     found = read_pieces(lab, texts, left_out)
-    tests = find_tests(found, _only_sender(lab, len([*found.iperf3(server=False)])))
+    seconds = float((params or {}).get("duration_s") or math.inf)
+    tests = find_tests(found, _only_sender(lab, len([*found.iperf3(server=False)])), seconds)
     name_ends(found, tests)
-    keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
-    connections, copied = iperf2_connections(found, tests)
+    keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab), seconds)
+    connections, copied = iperf2_connections(found, tests, seconds)
     bulk = bulk_tests(found, tests)
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"

@@ -14,14 +14,15 @@ from pathlib import Path
 from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
+from measuretwice.measure.transfers import instead_of
 from measuretwice.parse import (
     UNIX_TIME_S,
     Iperf3Run,
     SsSample,
     parse_iperf3_json,
-    parse_iperf3_text,
     parse_ss_samples,
 )
+from measuretwice.parse.iperf3_text import NO_TOTALS, from_rows, parse_abridged
 from measuretwice.parse.ss import NO_ADDRESSES
 from measuretwice.parse.wrapping import complaints, is_json, turned_round
 
@@ -85,8 +86,9 @@ class Tests:
     sequences: list[str] = field(default_factory=list)
 
 
-def find_tests(found: Pieces, sender: str | None) -> Tests:
-    """Return the tests among the files. `sender` is the one node that sends, where a lab has only one.
+def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
+    """Return the tests among the files. `sender` is the one node that sends, where a lab has only one; `seconds` are how
+    long they were meant to last.
 
     What is left out is said in `found.left_out`.
     """
@@ -95,13 +97,16 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     for piece, run in sorted(
         found.iperf3(server=False), key=lambda pair: pair[1].start_time_s is None
     ):
-        if problem := problem_of(run):
+        whole = from_rows(run, seconds)
+        if problem := problem_of(whole):
             tests.unfit.append(f"{piece.path.name}: {problem}")
             found.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
             if run.error and run.intervals and not why_unfit(run.protocol, run.bidirectional):
-                tests.broken.append(_client(found, piece, run, sender))
+                tests.broken.append(_client(found, piece, run, sender, math.inf))
             continue
-        client = _client(found, piece, run, sender)
+        if whole is not run:
+            found.notes.append(f"{piece.path}: {NO_TOTALS}, so that its rows are summed")
+        client = _client(found, piece, run, sender, seconds)
         run = client.run
         ends = tuple(
             (named.local_host, named.local_port, named.remote_host, named.remote_port)
@@ -119,18 +124,23 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     return tests
 
 
-def _client(pieces: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> Client:
-    if not run.reverse:
-        return Client(piece, run, node_of(pieces, piece, run, sender))
-    text = turned_round(piece.text)
-    parse = parse_iperf3_json if is_json(text) else parse_iperf3_text
-    run = parse(text, piece.path.name)
-    # Its folder is of the node on which the client ran, which received; and the lab's sender is whoever sends.
-    piece = replace(piece, text=text, node=sender)
-    return Client(piece, run, node_of(pieces, piece, run, sender), turned=True)
+def _client(
+    pieces: Pieces, piece: Piece, run: Iperf3Run, sender: str | None, seconds: float
+) -> Client:
+    turned = bool(run.reverse)
+    if turned:
+        text = turned_round(piece.text)
+        run = (parse_iperf3_json if is_json(text) else parse_abridged)(text, piece.path.name)
+        # Its folder is of the node on which the client ran, which received; and the lab's sender is whoever sends.
+        piece = replace(piece, text=text, node=sender)
+    return Client(
+        piece, from_rows(run, seconds), node_of(pieces, piece, run, sender), turned=turned
+    )
 
 
-def keep_one_run(found: Pieces, tests: Tests, seen: Set[Path], pattern: str | None) -> None:
+def keep_one_run(
+    found: Pieces, tests: Tests, seen: Set[Path], pattern: str | None, seconds: float
+) -> None:
     """Leave out what is of another run, or no flow of the lab's, and find the servers' word on the rest.
 
     `seen` are the clients whose connections are in some log of ss, by their files; `pattern` is how the
@@ -146,7 +156,7 @@ def keep_one_run(found: Pieces, tests: Tests, seen: Set[Path], pattern: str | No
                 f"{client.piece.path}: no ss looked at its connection, and this lab's flows are "
                 f"called {pattern}"
             )
-    tests.servers = _served(found, tests)
+    tests.servers = _served(found, tests, seconds)
 
 
 def _is_called(client: Client, pattern: str | None) -> bool:
@@ -155,46 +165,28 @@ def _is_called(client: Client, pattern: str | None) -> bool:
 
 def problem_of(run: Iperf3Run) -> str | None:
     """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
+    if problem := (run.error in (None, NO_TOTALS) and why_unfit(run.protocol, run.bidirectional)):
+        return problem
     if run.error:
         end_s = max((row.end_s for row in run.intervals), default=0.0)
         early = end_s < (run.duration_s or math.inf) and (end_s > 0 or "interrupt" in run.error)
         asked = f" of {run.duration_s:g} s" if run.duration_s else ""
         rows = f"; its rows end after {end_s:.4g} s{asked}" if end_s else "; no row was printed"
         rows = rows if early else ""
-        return f"iperf3 says: {run.error.rstrip(': ')}{rows}"
-    if problem := why_unfit(run.protocol, run.bidirectional):
-        return problem
+        who = "" if run.error == NO_TOTALS else "iperf3 says: "
+        return f"{who}{run.error.rstrip(': ')}{rows}"
     if run.sent_bytes == 0:
         before = run.omitted_bytes or 0
         omit_s = max((row.end_s for row in run.intervals if row.omitted), default=run.omit_s or 0)
         left_out = f", after {before / 1e6:.4g} MB in the {omit_s:g} s that -O leaves out"
         nothing = f"0 bit/s: nothing was sent in the {run.sent_seconds or 0:.4g} s that count"
         return nothing + (left_out if before else "")
-    if not run.received_bytes and not (run.server and run.sent_bytes):
+    known = run.sent_bytes if run.received_bytes is None or run.server else 0
+    if not (run.received_bytes or known):
         return "nothing is said to have been received"
-    if run.received_rate_bps is None:
+    if (run.received_rate_bps if run.received_bytes else run.sent_rate_bps) is None:
         return "iperf3 has no number for the rate (nan)"
     return None
-
-
-# What to bring instead, by words of why a test is of no use.
-_INSTEAD = (
-    ("of UDP", "a test of TCP"),
-    ("requests and responses", "TCP_STREAM, or TCP_MAERTS"),
-    ("both directions", "a test of each direction by itself"),
-    ("unable to receive results", "a test without --get-server-output, with which iperf3 since 3.17 loses them"),
-    ("busy running a test", "a test that began once the other had ended"),
-    ("unable to connect", "a test whose server (iperf3 -s) was there before"),
-    ("interrupt", "a test that ran to its end"),
-    ("has terminated", "a test whose server stayed until its end"),
-    ("control socket", "a test whose control connection held until its end"),
-)  # fmt: skip
-
-
-def instead_of(problem: str) -> str:
-    """Return what to bring in place of a test of which this is the problem; nothing where nobody knows."""
-    instead = next((words for sign, words in _INSTEAD if sign in problem), None)
-    return f"; bring {instead}" if instead else ""
 
 
 def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> str:
@@ -207,7 +199,7 @@ def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> 
     return found.owners.get(local) or sender or f"client-{own}"
 
 
-def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
+def _served(found: Pieces, tests: Tests, seconds: float) -> list[tuple[Piece, Iperf3Run]]:
     """The servers' word on the tests that are checked; on others where there is no client's at all."""
     ports = {port for client in tests.clients for port in _both_ports(client.run)}
     served = []
@@ -219,6 +211,7 @@ def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
         elif piece.content == ():
             found.left_out.append(f"{piece.path}: an iperf3 server to which nobody came")
     for piece, run in found.iperf3(server=True):
+        run = from_rows(run, seconds)
         if (
             tests.clients
             and not _both_ports(run) & ports
