@@ -98,6 +98,13 @@ def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
                 "a window of at least a segment: this is no window",
             )
         )
+    if early := transfer.too_old:
+        columns.append(
+            (
+                f"a round-trip time of {early.rtt_ms or 0:.4g} ms, {early.end_s:.3g} s after the test began",
+                "none that is longer than the connection is old: this is no time",
+            )
+        )
     if columns:
         yield (
             "; ".join(column for column, _ in columns),

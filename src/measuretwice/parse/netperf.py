@@ -247,9 +247,25 @@ def parse_flent(text: str, source: str) -> tuple[BulkTest, ...]:
             congestion_control=algorithms.pop() if len(algorithms) == 1 else None,
             mss_bytes=sizes.pop() if len(sizes) == 1 else None,
             ping_min_ms=min(pings, default=None),
-            unfit=_BOTH_WAYS if both else None,
+            unfit=_BOTH_WAYS if both else None if any(means) else _nothing(metadata, results, flows),
         ),
     )  # fmt: skip
+
+
+def _nothing(metadata: JsonObject, results: JsonObject, flows: list[str]) -> str | None:
+    """Say that no rate was measured, and what flent says of it; nothing where 0 was measured."""
+    if any(_values(results, name) for name in flows):
+        return None
+    failed = metadata.data.get("FAILED_RUNNERS")
+    words = [text for part in (failed if isinstance(failed, list) else []) for text in _texts(part)]
+    why = f"; flent says that its runner failed: {': '.join(words)[:200]}" if words else ""
+    return f"no value was measured of {', '.join(flows)}{why}"
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [text for inner in value for text in _texts(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 def _values(results: JsonObject, name: str) -> list[float]:
