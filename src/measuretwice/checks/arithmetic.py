@@ -79,32 +79,29 @@ def impossible(run: RunUnderTest) -> Finding | Right | None:
     return Right("each file's own arithmetic")
 
 
-def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
-    sent, received, again = transfer.sent, transfer.received, transfer.retransmits
-    # Columns that are no measurement, all in one line: (what stands there, what would be possible).
-    columns: list[tuple[str, str]] = []
+def _no_measurement(transfer: Transfer) -> Iterator[tuple[str, str]]:
+    """Yield what stands in columns that are no measurement, and what would be possible there."""
+    sent, again = transfer.sent, transfer.retransmits
     if sent and again and again > 2 * max(sent.bytes / LEAST_MSS_BYTES, 1):
-        columns.append(
-            (
-                f"{again} segments resent, of {_size(sent.bytes)} sent",
-                "no more resent than sent: this is no count",
-            )
+        yield (
+            f"{again} segments resent, of {_size(sent.bytes)} sent",
+            "no more resent than sent: this is no count",
         )
     tiny = min((row.cwnd_bytes for row in transfer.rows if row.cwnd_bytes), default=None)
     if tiny is not None and tiny < LEAST_WINDOW_BYTES:
-        columns.append(
-            (
-                f"a congestion window of {tiny} B",
-                "a window of at least a segment: this is no window",
-            )
-        )
+        window = f"a congestion window of {tiny} B"
+        yield window, "a window of at least a segment: this is no window"
     if early := transfer.too_old:
-        columns.append(
-            (
-                f"a round-trip time of {early.rtt_ms or 0:.4g} ms, {early.end_s:.3g} s after the test began",
-                "none that is longer than the connection is old: this is no time",
-            )
+        yield (
+            f"a round-trip time of {early.rtt_ms or 0:.4g} ms, {early.end_s:.3g} s after the test began",
+            "none that is longer than the connection is old: this is no time",
         )
+
+
+def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
+    sent, received = transfer.sent, transfer.received
+    # All in one line.
+    columns = [*_no_measurement(transfer)]
     if columns:
         yield (
             "; ".join(column for column, _ in columns),

@@ -104,7 +104,7 @@ def from_iperf3(run: Iperf3Run) -> Measured:
         "retransmits": None
         if run.retransmits is None or run.omitted_retransmits is None
         else run.retransmits + run.omitted_retransmits,
-        "flows": len(run.streams) or None,
+        "flows": len(run.streams) or len(run.connections) or None,
     }
 
 

@@ -67,7 +67,7 @@ _BEGINNINGS = (
     "iperf3: error", "iperf3: interrupt", "PING",
 )  # fmt: skip
 _MARKS = re.compile(
-    r'\{[ \t]*\n[^\n"]*"start"[ \t]*:|\{\s*"(?:start|event|error)"[ \t]*:|\[ *ID\] |'
+    r'\{[ \t]*\n[^\n"]*"start"[ \t]*:\s*\{|\{\s*"(?:start"[ \t]*:\s*\{|(?:event|error)"[ \t]*:)|\[ *ID\] |'
     + "|".join(_BEGINNINGS[:-1])
     + r"|(?<![\w-])PING6?[ (]"
 )
@@ -76,12 +76,18 @@ _MARKS = re.compile(
 # Lines of iperf, whichever blanks are in them.
 _BRACKETS = re.compile(r"^\W*\[\s*(?:ID|SUM|\d+)\](?:\[\w+-\w+\])?\s+\w", re.M)
 
+_INDENTED = re.compile(
+    r"^ +(?=\[ *(?:ID|SUM|\*?\d+)\]|Client connecting|Server listening|TCP window|connect failed)",
+    re.M,
+)
+
 
 def plain(text: str) -> str:
     """Return a file's text without what loggers and scripts put around a tool's output."""
     if _BRACKETS.search(text):
         # As web pages and editors have them.
         text = text.replace("\xa0", " ").replace("\t", " ")
+        text = _INDENTED.sub("", text)
     if "ID]" in text or "start" in text or any(words in text for words in _BEGINNINGS):
         return unwrapped(text, _MARKS)
     return text

@@ -254,6 +254,11 @@ class _Ends:
     window_bytes: int | None = None
     has_total: bool = True
 
+    def take_sizes(self, line: str) -> None:
+        """Take what a connection's first line says of its segments and of its handshake, which a listening socket doesn't time."""
+        if (mss := _MSS.search(line)) and mss[1]:
+            self.mss_bytes, self.idle_rtt_us = int(mss[1]), int(mss[2]) or None
+
     def sum_rows(self) -> None:
         """Add the row for the whole test that somebody left out, where several follow each other."""
         if len(self.rows) > 1 and all(a.end_s <= b.start_s for a, b in pairwise(self.rows)):
@@ -278,17 +283,15 @@ def parse_iperf2_text(
     """
     text = clean(text, source, _EXPECTED_TEXT)
     begins = [*_BEGIN.finditer(text)]
-    if not begins and not (abridged and re.search(_TEXT_ROW.pattern, text, re.M)):
+    if not begins and not (abridged and _TEXT_ROW.search(text)):
         raise _never_began(text, source)
-    if "(full-duplex)" in text or "\n[FD" in text:
-        raise ParseError(source, "file", _BOTH_WAYS)
-    udp = bool(begins and begins[0]["protocol"] == "UDP") or bool(_UDP_ROW.search(text))
+    _refuse_both_ways(text, source)
+    udp = _is_of_udp(begins, text)
     ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
     # Where both ends wrote into one file, a connection's own port says which one it is of.
     both = any(begin["end"].startswith("Client") for begin in begins)
     lines, reported = text.rstrip().split("\n"), False
-    connections: list[_Ends] = []
-    current: dict[str, _Ends] = {}
+    connections, current = list[_Ends](), dict[str, _Ends]()
     window_bytes, algorithm = _windows(lines), None if ports else _ALGORITHM.search(text)
     for number, line in enumerate(lines, start=1):
         if connected := _CONNECTED.match(line):
@@ -296,19 +299,17 @@ def parse_iperf2_text(
             server = own in ports if both else bool(ports)
             ends = _Ends((_host(connected[2]), own), (_host(connected[4]), other), server, number)
             ends.window_bytes = window_bytes.get(server)
-            if (mss := _MSS.search(line)) and mss[1]:
-                # A listening socket's handshake isn't timed.
-                ends.mss_bytes, ends.idle_rtt_us = int(mss[1]), int(mss[2]) or None
+            ends.take_sizes(line)
             current[connected[1]] = ends
             connections.append(ends)
         elif "Server Report" in line:  # Of a UDP client's server: the same time once more.
             reported = True
         elif row := _TEXT_ROW.match(line):
-            if row["id"] not in current and abridged:
-                current[row["id"]] = _Ends(("", len(current)), ("", 0), bool(ports), number)
-                connections.append(current[row["id"]])
-            if row["id"] not in current:
+            if row["id"] not in current and not abridged:
                 raise _unreadable(source, number, line, "a connection that was named above")
+            if row["id"] not in current:
+                connections.append(_Ends(("", len(current)), ("", 0), bool(ports), number))
+                current[row["id"]] = connections[-1]
             if not reported:
                 _take(current[row["id"]], row, source, number)
         elif (mss := _MSS.search(line)) and mss[3] in current:
@@ -317,8 +318,6 @@ def parse_iperf2_text(
             raise ParseError(source, f"line {number}", f"iperf says: {line.strip()}")
         elif "/sec" in line and not _SUM_ROW.match(line) and "[" in line:
             raise _unreadable(source, number, line, "interval, transfer and bandwidth")
-    for ends in connections if abridged else ():
-        ends.sum_rows()
     return tuple(
         replace(
             connection_of(
@@ -328,12 +327,25 @@ def parse_iperf2_text(
             mss_bytes=ends.mss_bytes, idle_rtt_us=ends.idle_rtt_us, window_bytes=ends.window_bytes,
             congestion_control=algorithm[1] if algorithm else None,
         )
-        for ends in _ended(connections, source, len(lines), udp=udp)
+        for ends in _ended(connections, source, len(lines), udp=udp, abridged=abridged)
     )  # fmt: skip
 
 
-def _ended(connections: list[_Ends], source: str, lines: int, *, udp: bool) -> list[_Ends]:
-    """Return the connections that have rows; TruncatedError where one of TCP lacks its last row."""
+def _is_of_udp(begins: list[re.Match[str]], text: str) -> bool:
+    return any(begin["protocol"] == "UDP" for begin in begins[:1]) or bool(_UDP_ROW.search(text))
+
+
+def _refuse_both_ways(text: str, source: str) -> None:
+    if "(full-duplex)" in text or "\n[FD" in text:
+        raise ParseError(source, "file", _BOTH_WAYS)
+
+
+def _ended(
+    connections: list[_Ends], source: str, lines: int, *, udp: bool, abridged: bool
+) -> list[_Ends]:
+    """Return the connections that have rows, summed if `abridged`; TruncatedError where one of TCP lacks its last row."""
+    for ends in connections if abridged else ():
+        ends.sum_rows()
     if udp and not any(ends.rows for ends in connections):
         raise ParseError(
             source,

@@ -229,7 +229,7 @@ def _document(text: str, source: str) -> JsonObject:
     if not text.lstrip().startswith("{"):
         raise foreign(text, source, _EXPECTED)
     document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
-    if "start" not in document.data and "error" not in document.data:
+    if not {"start", "error", "end"} & {*document.data}:
         raise foreign(text, source, _EXPECTED)
     return document
 

@@ -37,6 +37,7 @@ _CONNECTED = re.compile(r"\[ *(\d+)\] local (\S+) port (\d+) connected to (\S+) 
 _TEST = re.compile(
     r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
 )
+_COMMAND = re.compile(r"\biperf3?(?:\.exe)?((?: +\S+)*? +-\w*c +\S.*)")
 _LISTENS = re.compile(r"Server listening on \d")
 _CPU = re.compile(
     r"CPU Utilization: local/\w+ (\d{1,9}(?:\.\d{1,9})?)%.*remote/\w+ (\d{1,9}(?:\.\d{1,9})?)%"
@@ -87,6 +88,7 @@ class _Report:
     mss_default_bytes: int | None = None
     congestion_control: str | None = None
     bitrate_bps: float | None = None
+    window_bytes: int | None = None
     own_cpu_percent: float | None = None
     other_cpu_percent: float | None = None
     error: str | None = None
@@ -248,6 +250,8 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
         report.datagrams = "Datagrams" in line
         report.jitter = "Jitter" in line
         report.bidirectional |= "[Role]" in line
+    elif command := _COMMAND.search(line):
+        _read_options(report, command[1])
     elif "Connecting to host " in line:
         if report.connections or report.done:
             raise ParseError(
@@ -281,12 +285,25 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
             raise _unreadable(source, number, line) from None
 
 
+def _read_options(report: _Report, words: str) -> None:
+    """Take from a command line, as a terminal showed it, how fast (-b) a test was told to send, and with which buffer (-w)."""
+    for option, number, unit in re.findall(
+        r" -([bw]) *(\d{1,9}(?:\.\d{1,9})?)([KMGT]?)\b", words, re.I
+    ):
+        base = 1000.0 if option == "b" else 1024.0
+        amount = float(number) * base ** _SCALE[unit.upper()]
+        if option == "b":
+            report.bitrate_bps = amount
+        elif option == "w":
+            report.window_bytes = round(amount)
+
+
 def _run(report: _Report) -> Iperf3Run:
     sent = _sum(report, "sender")
     received = _sum(report, "receiver")
-    if report.server and not sent.bytes and received.bytes:
+    if report.server and not (sent.bytes and received.bytes):
         # Old versions print zeros for what only the client knows.
-        sent = Total()
+        sent, received = (total if total.bytes else Total() for total in (sent, received))
     protocol = report.protocol
     if protocol is None and report.datagrams is not None:
         protocol = "UDP" if report.datagrams else "TCP"
@@ -318,6 +335,7 @@ def _run(report: _Report) -> Iperf3Run:
         received_rate_bps=received.rate_bps,
         server=report.server,
         bitrate_bps=report.bitrate_bps,
+        window_bytes=report.window_bytes,
         own_cpu_percent=report.own_cpu_percent,
         other_cpu_percent=report.other_cpu_percent,
     )

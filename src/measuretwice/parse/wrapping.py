@@ -102,7 +102,7 @@ _CPU = re.compile(r"local/\w+ (.*), remote/\w+ (.*)")
 
 
 # How a document begins: all that there is of one that was cut off early.
-_HEAD = re.compile(r'^\s*\{\s*"start"\s*:', re.M)
+_HEAD = re.compile(r'^\s*\{\s*"start"\s*:\s*(?:\{|$)', re.M)
 # What --json-stream prints of a test that never began.
 _EVENT = re.compile(r'^\s*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\s*"data"', re.M)
 
@@ -110,6 +110,8 @@ _EVENT = re.compile(r'^\s*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\
 def is_json(text: str) -> bool:
     """Return whether a document of iperf3 stands in a text."""
     if _EVENT.search(text):
+        return True
+    if '"sum_received"' in text and '"end"' in text:
         return True
     if '"start"' not in text:
         return False
@@ -169,6 +171,8 @@ def _is_document(value: object) -> bool:
         return False
     parts = ("end", "intervals", "error")
     whole = isinstance(value.get("start"), dict) and any(part in value for part in parts)
+    end = value.get("end")
+    whole |= isinstance(end, dict) and "sum_received" in end
     return whole or isinstance(value.get("event"), str)
 
 

@@ -342,7 +342,14 @@ def own_names(lab: Lab) -> frozenset[str]:
     return frozenset(name for name in named if name)
 
 
-def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]) -> None:
+def _read(
+    found: Pieces,
+    file: TextFile,
+    nodes: list[str],
+    names: frozenset[str],
+    whole: Path | None = None,
+) -> None:
+    """Add what is in a text; `whole` is the file of which it is a part."""
     node = _node_of(file, nodes)
     for name in names:
         if re.search(rf"(?:^|[^a-z0-9]){re.escape(name)}$", file.path.name, re.I):
@@ -356,7 +363,7 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
     if blocks := blocks_of(file.text):
         for number, block in enumerate(blocks, start=1):
             place = file.path.with_name(f"part {number} of {file.path.name}")
-            _read(found, replace(file, path=place, text=block), nodes, names)
+            _read(found, replace(file, path=place, text=block), nodes, names, file.path)
         return
     text = plain(file.text)
     try:
@@ -369,7 +376,9 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
         several = len(tests) > 1
         path = file.path.with_name(f"test {number} of {file.path.name}") if several else file.path
         _read_test(
-            found, known, Piece(path, known.tool, test, None, node, file.path if several else None)
+            found,
+            known,
+            Piece(path, known.tool, test, None, node, whole or (file.path if several else None)),
         )
     read = [piece.content for piece in found.pieces if file.path in (piece.path, piece.file)]
     if (
