@@ -37,7 +37,7 @@ OTHER = re.compile(
     rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
 CHANGES, ORDER = "changes, of the two columns before them", "the order of least, mean and most"
-ENDS = "what arrived, of what was sent"
+ENDS, TOTALS = "what arrived, of what was sent", "totals, of the columns before them"
 # What is looked at where a row has these columns.
 LOOKED_AT = (
     ("rates, against the link", (("total", "link"), ("goodput", "link"), ("per_flow", "link"))),
@@ -246,8 +246,10 @@ def _off_by_words(
     changed, changes = beside.changes_off(table)
     unordered, ordered, in_order = beside.orders_off(table, places)
     arrived, ends, of_ends = beside.ends_off(table)
-    problems = [*beside.columns_off(table), *changed, *unordered, *arrived]
-    return problems, {CHANGES: changes, ORDER: ordered, ENDS: ends}, in_order | of_ends
+    summed, sums_seen = beside.totals_off(table, places)
+    problems = [*beside.columns_off(table), *changed, *unordered, *arrived, *summed]
+    compared = {CHANGES: changes, ORDER: ordered, ENDS: ends, TOTALS: sums_seen}
+    return problems, compared, in_order | of_ends
 
 
 def _by_words_alone(table: Table) -> TableReport | None:

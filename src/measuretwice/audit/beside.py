@@ -18,7 +18,7 @@ from measuretwice.audit.sums import MEAN_TOLERANCE, WORDS, means_of, meets
 
 # Words of columns that compare the two before them, and how people do: in per cent of the first or the second, or times.
 CHANGE = re.compile(
-    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|vs)\b"
+    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|efficiency|vs)\b"
 )
 CHANGES: tuple[Callable[[float, float], float], ...] = (
     lambda a, b: b / a - 1, lambda a, b: 1 - b / a, lambda a, b: a / b - 1, lambda a, b: 1 - a / b,
@@ -164,6 +164,50 @@ def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Ta
         if numbers[a].low > numbers[b].high:
             return f"{names[a]} {cells[a]} is more than {names[b]} {cells[b]}"
     return ""
+
+
+def start_and_end(table: Table) -> list[tuple[int, float]]:
+    """Return the places of the columns that say when each row began and ended, and how many seconds their units are; empty
+    where there are none, or no unit is known."""
+    named = {words_of(heading)[0]: place for place, heading in enumerate(table.headings)}
+    places = [named[word] for word in ("start", "end") if word in named]
+    units = [unit for place in places if (unit := words_of(table.headings[place])[1])]
+    if len(units) < 2 or {unit.quantity for unit in units} != {"time"}:
+        return []
+    return [(place, unit.factor) for place, unit in zip(places, units, strict=True)]
+
+
+def time_between(
+    cells: Sequence[str], ends: Sequence[tuple[int, float]], decimal_comma: bool
+) -> tuple[Number, str] | None:
+    """Return how long a row took, in seconds, and how to show it; None where it isn't known."""
+    pairs = [(number_in(cells[place], decimal_comma)[0], factor) for place, factor in ends]
+    times = [number * factor for number, factor in pairs if number]
+    if len(times) < 2 or times[1].low <= times[0].high:
+        return None
+    start, end = times
+    time = Number(end.value - start.value, end.low - start.high, end.high - start.low)
+    return time, f"{cells[ends[0][0]]} to {cells[ends[1][0]]}"
+
+
+def totals_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem], int]:
+    """Return the lines whose total isn't that of the columns before it, where it is so in most lines, of columns that
+    aren't read; and how many were compared."""
+    named = [
+        n for n, heading in enumerate(table.headings) if words_of(heading)[0] in ("total", "sum")
+    ]
+    for place in named:
+        before = [n for n in range(place) if len(list(table.numbers(n))) == len(table.lines)]
+        for first in range(len(before) - 1):
+            parts = before[first:]
+            rows = [(line, _column_off(table, line, "total", place, parts)) for line in table.lines]
+            wrong = [row for row in rows if row[1]]
+            if len(rows) > 2 and len(wrong) * 3 <= len(rows) and not set(parts) & set(places_read):
+                problems = [
+                    Problem((line.number,), line.cells[0], "sum", text) for line, text in wrong
+                ]
+                return problems, len(rows)
+    return [], 0
 
 
 def ends_off(table: Table) -> tuple[list[Problem], int, set[int]]:

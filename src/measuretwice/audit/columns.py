@@ -83,7 +83,7 @@ NAMES: dict[str, Name] = {
              rf"^(?!.*\b(?:{MEASURED_RATE}|total|sum|per)\b).*\b(?:flows|flow count|ports|connections|nflows)\b|^n$|^number (?:of |de )?(?:tcp )?flows?$"
              r"|^total (?:number of |no of )?(?:tcp |udp )?(?:flows|connections|streams)$"
              r"|^(?:no |number |num |n |count |parallel |concurrent |tcp |of )*(?:streams|users|clients|senders)$"),
-        Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)|^(?:mean )?per (?:flow|stream|connection|user) {MEASURED_RATE}"),
+        Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)|^(?:mean )?per (?:flow|stream|connection|user)(?: {MEASURED_RATE})?$"),
         Name("link", "rate", "the link's rate",
              r"^(?!.*\b(?:throughput|goodput|delay|latency|buffer|queue|drops?|loss|rtt)\b)"
              r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|tc rate|(?:rate|bandwidth|bw) (?:limit|cap)"

@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell, words_of
+from measuretwice.audit.beside import start_and_end, time_between
+from measuretwice.audit.cells import (
+    BETWEEN,
+    NOTHING,
+    RATE,
+    Number,
+    Unit,
+    read_cell,
+    words_of,
+)
 from measuretwice.audit.columns import Column, Known, quantity_of
 from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
@@ -349,6 +358,8 @@ class _Reader:
         # A label that several rows share is the run's; else each row has its own.
         labels = [self._texts_of(line, "label") for line in lines]
         self._shared = len(set(labels)) < len(labels)
+        timed = "bytes" in by_name and "duration" not in by_name
+        self._ends = start_and_end(table) if timed else []
         self._settings = [
             place for place in range(len(table.headings)) if self._is_setting(place, lines)
         ]
@@ -441,6 +452,8 @@ class _Reader:
                 # Statistics of the cell are in its unit; counts have none.
                 factor = factors.get(column.name, 1.0) if " " in name else 1.0
                 numbers.setdefault(name, value * factor)
+        if time := time_between(cells, self._ends, self.table.decimal_comma):
+            numbers["duration"], texts["duration"] = time
         own = {
             c.name: line.numbers[c.place]
             for c in self.numeric

@@ -32,6 +32,8 @@ MSS_TOLERANCE = 0.01
 # What sums of rounded parts may differ by from a total that was rounded elsewhere; shares from a whole.
 ROUNDING, WHOLE = 0.005, 0.01
 INDEX_SLACK = 0.003
+# How far a loss may be from what is missing of what was offered, by headers and by when each end's clock began.
+LOSS_SLACK = 0.03
 # A packet in a queue, and how many times what a full buffer takes a round-trip time may be longer than the least.
 FRAME_BYTES, FAR_LONGER, SHORT_S = 1514, 3.0, 0.05
 # So many digits of a mean are hardly met again; of so many, six are hardly.
@@ -127,6 +129,7 @@ def off_together(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
     yield from _copied(rows)
     yield from (_of_row(row, "quotient", text) for row, text in utilisations_off(rows)[0])
     yield from _counts_off(rows, by_name)
+    yield from _offered_losses_off(rows)
     yield from _implied_segments(rows)
     yield from _shares_off(rows, runs_known="run" in by_name or "flow" in by_name)
     # What was sent again may arrive; what was lost doesn't.
@@ -165,6 +168,25 @@ def _counts_off(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
                 f"lost, and it says {row.shown('losses')}"
             )
             yield _of_row(row, "counts", text)
+
+
+def _offered_losses_off(rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield rows whose loss isn't what is missing of the rate that was offered, where in most rows it is."""
+    having = [
+        row for row in rows if row.positive("offered_rate") and row.has("goodput", "loss_ratio")
+    ]
+    missing = {r.line: 1 - r["goodput"].value / r["offered_rate"].value for r in having}
+    apart_by = {r.line: abs(missing[r.line] - r["loss_ratio"].value) for r in having}
+    wrong = [row for row in having if apart_by[row.line] > 2 * LOSS_SLACK]
+    near = sum(apart_by[row.line] <= LOSS_SLACK for row in having)
+    for row in (
+        wrong if len(having) > 2 and len(wrong) + near == len(having) and len(wrong) < near else ()
+    ):
+        text = (
+            f"{row.shown('goodput')} arrived of {row.shown('offered_rate')} is a loss of "
+            f"{row.as_shown(missing[row.line], 'loss_ratio', 3)}, and it says {row.shown('loss_ratio')}"
+        )
+        yield _of_row(row, "quotient", text)
 
 
 def _copied(rows: Sequence[Row]) -> Iterator[Problem]:
