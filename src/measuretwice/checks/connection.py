@@ -155,6 +155,20 @@ def misplaced(run: RunUnderTest) -> Finding | None:
     )
 
 
+@check(FindingKind("other-drops"), needs=("policed",))
+def policed(run: RunUnderTest) -> Finding | None:
+    """Return a finding where tc's filters dropped something, which no qdisc counts."""
+    dropped = run.measured_text("policed")
+    if dropped is None:
+        return None
+    return Finding(
+        "other-drops",
+        dropped,
+        "none: no setting asks for a policer",
+        "A policer drops what is above its rate at once, without a queue. No qdisc counts these losses.",
+    )
+
+
 @check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
 def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
     """The congestion control that iperf3 names, against those that were meant."""

@@ -143,7 +143,7 @@ def never_empty(run: RunUnderTest) -> Finding | None:
             "Packets overtake each other on the way, so that TCP takes them for lost: several paths, or a delay that varies from packet to packet (netem's jitter).",
         ),
     ),
-    needs=("retransmits", "retrans_total", "spurious_retransmits", "qdisc_drops"),
+    needs=("retransmits", "retrans_total", "spurious_retransmits", "qdisc_drops", "timeouts"),
 )
 def reordering(run: RunUnderTest) -> Finding | None:
     again = run.measured("retransmits") or run.measured("retrans_total")
@@ -151,8 +151,9 @@ def reordering(run: RunUnderTest) -> Finding | None:
     far = max(
         (socket.last.reordering or 0 for socket in run.data_sockets() if socket.last), default=0
     )
+    by_nstat = run.brought and not run.data_sockets()
     if (
-        far <= USUAL_REORDERING
+        (far <= USUAL_REORDERING and not by_nstat)
         or not again
         or not needless
         or needless < max(FEW_NEEDLESS, NEEDLESS_RATIO * again)
@@ -160,6 +161,17 @@ def reordering(run: RunUnderTest) -> Finding | None:
         return None
     if drops is not None and again <= 1.1 * drops + FEW_NEEDLESS:
         return None
+    if by_nstat:
+        timeouts = run.measured("timeouts")
+        return Finding(
+            "reordering",
+            f"{again:.0f} segments resent, of which the receiver had {needless:.0f} already (nstat: TCPDSACKRecv)"
+            + (f", after {timeouts:.0f} timeouts" if timeouts else ""),
+            "nothing resent but what was lost",
+            "These segments weren't lost. Either packets overtook each other, or what was acknowledged came so late that the "
+            "sender's timer ran out.",
+            symptom=f"{needless:.0f} of {again:.0f} segments were resent though the receiver had them",
+        )  # fmt: skip
     return Finding(
         "reordering",
         f"{again:.0f} segments resent, of which the receiver had {needless:.0f} already (dsack_dups)"

@@ -236,7 +236,9 @@ def _unused(run: RunUnderTest) -> Iterator[str]:
                 "" if again is None else f", and {100 * share:.2g} %" if again else ", and nothing"
             )
             resent += " of what was sent was sent again" if resent else ""
-            yield f"{100 * rate_bps / payload_limit(1e6 * rate_mbit):.0f} % of the link was used{resent} ({transfer.source})"
+            percent = 100 * rate_bps / payload_limit(1e6 * rate_mbit)
+            shown = f"{percent:.0f}" if percent >= 1 else f"{percent:.2g}"
+            yield f"{shown} % of the link was used{resent} ({transfer.source})"
 
 
 def _link(run: RunUnderTest) -> Iterator[str]:

@@ -242,13 +242,18 @@ def interface_drops(run: RunUnderTest) -> Finding | Right | None:
         for node, interface in _interfaces(run.host_state)
         if (interface.errors_and_drops or 0) > (0 if node.sysctls else usual)
     }
+    for node in run.host_state.nodes.values() if run.host_state else ():
+        if node.damaged_segments:
+            lost[f"{node.name}'s TCP (a wrong checksum, by nstat's TcpInCsumErrors)"] = (
+                node.damaged_segments
+            )
     again = run.measured("retransmits")
     if not lost or (again is not None and sum(lost.values()) <= 0.01 * again):
         return Right("interfaces' drops") if _interfaces(run.host_state) else None
     where = ", ".join(f"{count} at {name}" for name, count in lost.items())
     return Finding(
         "interface-drops",
-        f"packets dropped by interfaces: {where}",
+        f"packets dropped by interfaces, or damaged: {where}",
         "none",
         "No qdisc's counters have these losses.",
         symptom=f"{sum(lost.values())} packets were lost where no qdisc counts them",

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.measure.connections import SsHistory, histories_of
-from measuretwice.measure.node_state import STATE, event_ports, packets_by_ip, state_of
+from measuretwice.measure.node_state import (
+    STATE,
+    damaged_segments,
+    event_ports,
+    packets_by_ip,
+    state_of,
+)
 from measuretwice.measure.queue import backlogs_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.measure.transfers import Transfer, transfers_in
@@ -100,7 +106,8 @@ class Interface:
 class Node:
     """One node's interfaces by name, its sysctls, and its routes; and its `state` after the run, as node_state.state_of
     says it, empty where it isn't known. `ip_received` and `ip_sent` are packets while it ran, by the protocols' own counts, and
-    `event_ports` are the ports of the connections in the kernel's events; None where these weren't kept."""
+    `event_ports` are the ports of the connections in the kernel's events, and `damaged_segments` came with a wrong checksum;
+    None where these weren't kept."""
 
     name: str
     interfaces: Mapping[str, Interface]
@@ -110,6 +117,7 @@ class Node:
     ip_received: int | None = None
     ip_sent: int | None = None
     event_ports: frozenset[int] = frozenset()
+    damaged_segments: int | None = None
 
 
 @dataclass(frozen=True)
@@ -244,11 +252,11 @@ def _received(folders: Sequence[Path]) -> int | None:
 
 
 def _named_ports(folder: Path) -> set[int]:
-    """The ports of the connections that iperf3's clients on a node name in their JSON."""
+    """The ports of the connections that iperf3's clients on a node name."""
     return {
         int(port)
-        for path in folder.glob("iperf3*.json")
-        for port in re.findall(r'"local_port"\s*:\s*(\d+)', text_of(path))
+        for path in folder.glob("iperf3*.*")
+        for port in re.findall(r'(?:"local_port"\s*:\s*|\blocal \S+ port )(\d+)', text_of(path))
     }
 
 
@@ -328,6 +336,7 @@ def _node(folder: Path) -> Node:
         state_of(text_of(folder / STATE)) if (folder / STATE).is_file() else {},
         *packets_by_ip(folder),
         frozenset(event_ports(folder / EVENTS)),
+        damaged_segments(folder),
     )
 
 

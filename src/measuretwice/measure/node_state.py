@@ -97,6 +97,13 @@ def _setting(line: str) -> Iterator[tuple[str, str]]:
 _READERS = {"tc": _queue, "ip": _path, "settings": _setting}
 
 
+def damaged_segments(folder: Path) -> int | None:
+    """Return how many segments came to a node with a wrong checksum while the run was on; None where nstat doesn't say."""
+    if not all((folder / f"nstat.{when}.json").is_file() for when in ("before", "after")):
+        return None
+    return counters_grown(folder).get("TcpInCsumErrors")
+
+
 def packets_by_ip(folder: Path) -> tuple[int | None, int | None]:
     """Return how many packets a node received and sent while the run was on, by its protocols' own counts; None where nstat
     doesn't say, and for the second where it passed on others' packets."""

@@ -22,7 +22,7 @@ from measuretwice.parse.netperf import BulkTest, parse_flent, parse_flent_summar
 from measuretwice.parse.ping import PingRun
 from measuretwice.parse.ping_forms import is_any_ping, parse_ping, ping_tests, whole_ping
 from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
-from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
+from measuretwice.parse.tc import Policer, QdiscSample, parse_policers, parse_qdisc_samples
 from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_classes, parse_snapshots
 from measuretwice.parse.tcpdump import Frames, is_tcpdump, parse_frames
@@ -37,6 +37,7 @@ Content = (
     | tuple[SsSample, ...]
     | tuple[Qdisc, ...]
     | tuple[TcClass, ...]
+    | tuple[Policer, ...]
     | dict[str, int]
     | list[dict[str, Any]]
     | tuple[QdiscSample, ...]
@@ -137,6 +138,7 @@ def blocks_of(text: str) -> list[str]:
 _PARTS = {
     "tc": None,
     "tc classes": None,
+    "tc filters": None,
     "ss": None,
     "tcpdump": None,
     "ping": r"^PING6?[ (].*?^(?:rtt|round-trip) [^\n]*\n",
@@ -188,6 +190,9 @@ TC_CLASSES = Format(
     _holds(r'"class"\s*:\s*"\w+"|(?:^|[ \t\],])class \w+ [0-9a-f]*:'),
     parse_classes,
     lambda text, _: classes_of(text) or text,
+)
+TC_FILTERS = Format(
+    "tc filters", _holds(r"^[ \t]*(?:action order \d+: +)?police 0x[0-9a-f]+ "), parse_policers
 )
 NSTAT = Format(
     "nstat",
@@ -248,6 +253,7 @@ FORMATS = (
         as_snapshots,
     ),
     TC_CLASSES,
+    TC_FILTERS,
     Format("ping", is_any_ping, parse_ping, whole_ping, ping_tests),
     Format("tcpdump", is_tcpdump, parse_frames),
     NSTAT,
@@ -357,7 +363,6 @@ UNREAD = (
     # Qdiscs.
     _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),
     _row(r"^\s*\+---\([0-9a-f]+:[0-9a-f]*\) ", "the tree of tc -g", "it has no counters", "tc -s class show, before the test and after it"),
-    _row(r"^[ \t]*(?:action order \d+: +)?police 0x[0-9a-f]+ ", "tc's filters with a policer", "it may drop packets that no qdisc counts, and its own count of them isn't read", _TC),
     _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and their counters aren't looked at", _TC),
     _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
     _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from measuretwice.parse._reading import (
     SAMPLE_MARK,
@@ -348,6 +348,35 @@ def _size(word: str) -> int:
     if not match:
         raise ValueError(word)
     return round(float(match[1]) * _SIZE_SCALE[match[2]])
+
+
+class Policer(NamedTuple):
+    """A policer among tc's filters: its rate (bit/s), the packets that came to it and those that it dropped."""
+
+    rate_bps: float
+    packets: int
+    drops: int
+
+
+_POLICER = re.compile(
+    r"\bpolice 0x[0-9a-f]+ +rate (\S+)[^\n]*\n(?:(?![^\n]*\bpolice 0x)[^\n]*\n){0,5}?"
+    r"[ \t]*Sent \d+ bytes (\d+) pkts? \(dropped (\d+)"
+)
+
+
+def parse_policers(text: str, source: str) -> tuple[Policer, ...]:
+    """Return the policers in what `tc -s filter show` printed; ParseError where one has no count, or there is none."""
+    policers = [(rate, int(packets), int(drops)) for rate, packets, drops in _POLICER.findall(text)]
+    if not policers or len(policers) < text.count("police 0x"):
+        raise ParseError(
+            source,
+            "file",
+            "tc's filters with a policer, without its counters: tc filter show needs -s",
+        )
+    try:
+        return tuple(Policer(_rate_bps(rate), *counts) for rate, *counts in policers)
+    except ValueError as error:
+        raise ParseError(source, "file", f"found {excerpt(str(error))}; expected a rate") from None
 
 
 def _rate_bps(word: str) -> float:

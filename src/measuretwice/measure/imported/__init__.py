@@ -233,10 +233,7 @@ def _measure(
             f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there says when"
         )
     imported.missing += [*layout.missing, *_missing_files(lab, found)]
-    if place := _misplaced(tests, layout.snapshots):
-        measured["misplaced"] = place
-    if layout.sockets.foreign:
-        measured["foreign_logs"] = "; ".join(layout.sockets.foreign)
+    measured |= {name: words for name, words in _noted(tests, layout) if words}
     said = {line.split(": ", 1)[0] for line in imported.refused} | {*imported.used}
     imported.refused += [
         f"{piece.path}: not needed"
@@ -245,6 +242,13 @@ def _measure(
     ]
     # What might have been of use comes first.
     imported.refused.sort(key=lambda line: line.endswith(NO_TOOL))
+
+
+def _noted(tests: Tests, layout: Layout) -> Iterator[tuple[str, str | None]]:
+    """Yield what is noted in words of where things were seen."""
+    yield "misplaced", _misplaced(tests, layout.snapshots)
+    yield "policed", layout.policed
+    yield "foreign_logs", "; ".join(layout.sockets.foreign)
 
 
 def _misplaced(tests: Tests, shots: Snapshots) -> str | None:

@@ -14,7 +14,8 @@ from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Qdisc, parse_tc_qdiscs
-from measuretwice.parse.formats import LINKS, NSTAT
+from measuretwice.parse.formats import LINKS, NSTAT, TC_FILTERS
+from measuretwice.parse.tc import Policer
 from measuretwice.parse.tc_log import snapshots_of
 
 # The beginning of each tool's names in a node's folder.
@@ -33,7 +34,7 @@ def place_counters(
     for tool, name in NAMES.items():
         by_node: dict[str | None, list[Piece]] = defaultdict(list)
         for piece in found.of(tool):
-            by_node[piece.node or _by_role(found.lab, piece)].append(piece)
+            by_node[node_of_host(found, piece)].append(piece)
         named = {piece.node for piece in found.pieces if piece.tool.startswith(f"{name}.")}
         for node, pieces in by_node.items():
             if problem := _problem(tool, node, pieces, has_own=node in named):
@@ -45,15 +46,17 @@ def place_counters(
                 used[piece.path] = f"{node}'s {tool} {when}"
 
 
-def _by_role(lab: Lab | None, piece: Piece) -> str | None:
-    """Return the node that a file is of by a role in its name, in a lab of one sender and one receiver; None elsewhere."""
-    if lab is None:
-        return None
-    for node, words in (
-        (lab.file.collect.sender, "sender|client"),
-        (lab.file.collect.receiver, "receiver|server"),
-    ):
-        if re.search(rf"(?<![a-z])(?:{words})(?![a-z])", piece.path.name, re.I):
+def node_of_host(pieces: Pieces, piece: Piece) -> str | None:
+    """Return the node that a file is of: the one that it names, or the sender where that host's iperf3 sent, or by a role
+    in its name in a lab of one sender and one receiver; None elsewhere."""
+    if piece.node or piece.host is None or pieces.lab is None:
+        return piece.node
+    how = pieces.lab.file.collect
+    sends = {other.host: not run.reverse for other, run in pieces.iperf3(server=False)}
+    if (sent := sends.get(piece.host)) is not None:
+        return how.sender if sent else how.receiver
+    for node, words in ((how.sender, "sender|client|clnt"), (how.receiver, "receiver|server|srv")):
+        if re.fullmatch(rf"(?:{words})", piece.host):
             return node
     return None
 
@@ -133,16 +136,17 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     groups: Groups = defaultdict(list)
     for piece in found.of("tc"):
         looks = [_look(piece, snapshot.text) for snapshot in snapshots_of(piece.text)]
-        groups[piece.node, _places(_qdiscs(looks[0]))] += [looks[0], *looks[1:][-1:]]
+        place_of = node_of_host(found, piece) or piece.host, _places(_qdiscs(looks[0]))
+        groups[place_of] += [looks[0], *looks[1:][-1:]]
     for key, other in _looks_at_a_part(groups):
         paths = dict.fromkeys(piece.path for piece in groups.pop(key))
         whole = groups[other][-1].path.name
         found.left_out += [
             f"{path}: tc of some of the qdiscs that are in {whole}, too" for path in paths
         ]
-    best = _bottleneck(groups, place)
+    best = _bottleneck(groups, place, lab.file.topology.node_names)
     for number, (key, pieces) in enumerate(groups.items()):
-        node = str(key[0] or (place.node if place and key == best else f"node-{number + 1}"))
+        node = str(place.node if place and key == best else key[0] or f"node-{number + 1}")
         pieces.sort(key=_age)
         earlier, later = pieces[0], pieces[-1]
         found.left_out += [
@@ -172,6 +176,30 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     if best is not None and place is not None:
         _place(shots, place)
     return shots
+
+
+def find_policed(pieces: Pieces, used: dict[Path, str]) -> str | None:
+    """Return what policers dropped while the test was on, or since they were set up; None where they dropped nothing."""
+    by_host: dict[str | None, list[tuple[Policer, ...]]] = defaultdict(list)
+    for piece in pieces.of(TC_FILTERS.tool):
+        host = piece.node or piece.host
+        content = piece.content if isinstance(piece.content, tuple) else ()
+        by_host[host].append(tuple(entry for entry in content if isinstance(entry, Policer)))
+        used[piece.path] = f"{host}'s tc filters" if host else "tc filters"
+    findings = []
+    for host, looks in by_host.items():
+        looks.sort(key=lambda look: sum(policer.packets for policer in look))
+        last = looks[-1]
+        before = looks[0] if len(looks) > 1 and len(looks[0]) == len(last) else ()
+        drops = sum(policer.drops for policer in last) - sum(policer.drops for policer in before)
+        rates = " and ".join(f"{policer.rate_bps / 1e6:g}" for policer in last if policer.drops)
+        since = "" if before else " since it was set up"
+        if drops > 0:
+            whose = f"{host}'s policer" if host else "a policer"
+            findings.append(
+                f"{whose} of {rates} Mbit/s dropped {drops} packets{since} (tc -s filter)"
+            )
+    return "; ".join(findings) or None
 
 
 Groups = dict[tuple[object, ...], list[Piece]]
@@ -249,14 +277,14 @@ def _places(qdiscs: list[Qdisc]) -> frozenset[tuple[object, ...]]:
 
 
 def _bottleneck(
-    groups: dict[tuple[object, ...], list[Piece]], place: QdiscAt | None
+    groups: dict[tuple[object, ...], list[Piece]], place: QdiscAt | None, nodes: list[str]
 ) -> tuple[object, ...] | None:
     """The snapshots of the bottleneck's node: by the node's name, else those with most bytes in a
     qdisc of its kind."""
     if place is None:
         return None
     named = [key for key in groups if key[0] == place.node]
-    fits = named or [key for key in groups if key[0] is None]
+    fits = named or [key for key in groups if key[0] not in nodes]
 
     def most(key: tuple[object, ...]) -> int:
         qdiscs = [

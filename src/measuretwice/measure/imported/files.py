@@ -246,7 +246,7 @@ class Piece:
     """One file: `tool` as its format says, `content` what the parser makes of it, `node` of the lab's.
 
     Of a file that is known by its name `content` is None, and `tool` is that name. Of a file with several tests each
-    is a piece by itself, and `file` is the file of all.
+    is a piece by itself, and `file` is the file of all. `host` is what another testbed calls the node, as folder or name say.
     """
 
     path: Path
@@ -255,6 +255,7 @@ class Piece:
     content: Content | None
     node: str | None
     file: Path | None = None
+    host: str | None = None
 
     @property
     def when(self) -> str | None:
@@ -351,9 +352,10 @@ def _read(
 ) -> None:
     """Add what is in a text; `whole` is the file of which it is a part."""
     node = _node_of(file, nodes)
+    host = None if node else _host_of(file)
     for name in names:
         if re.search(rf"(?:^|[^a-z0-9]){re.escape(name)}$", file.path.name, re.I):
-            found.pieces.append(Piece(file.path, name, file.text, None, node))
+            found.pieces.append(Piece(file.path, name, file.text, None, node, host=host))
             return
     if not file.text.strip():
         # A log without a line, or what keeps a folder (.gitkeep).
@@ -375,11 +377,8 @@ def _read(
     for number, test in enumerate(tests, start=1):
         several = len(tests) > 1
         path = file.path.with_name(f"test {number} of {file.path.name}") if several else file.path
-        _read_test(
-            found,
-            known,
-            Piece(path, known.tool, test, None, node, whole or (file.path if several else None)),
-        )
+        of_all = whole or (file.path if several else None)
+        _read_test(found, known, Piece(path, known.tool, test, None, node, of_all, host))
     read = [piece.content for piece in found.pieces if file.path in (piece.path, piece.file)]
     if (
         known.tool == "iperf3"
@@ -391,7 +390,7 @@ def _read(
         ]
     for other, part in others_in(text, known):
         path = file.path.with_name(f"{other.tool} in {file.path.name}")
-        _read_test(found, other, Piece(path, other.tool, part, None, node, file.path))
+        _read_test(found, other, Piece(path, other.tool, part, None, node, file.path, host))
 
 
 def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
@@ -444,6 +443,24 @@ def _node_of(file: TextFile, nodes: list[str]) -> str | None:
     name = file.path.name.lower()
     said = {node for node in nodes if _word(node).search(name)}
     return said.pop() if len(said) == 1 else None
+
+
+# What people call hosts; of one letter and a number only folders, since a file's name may count its looks so.
+_HOST = re.compile(
+    r"(?<![a-z0-9])((?:host|router|gw|gateway|switch|node|vm|pc|ns|client|clnt|server|srv|sender|receiver)[-_]?\d*|h\d+)"
+    r"(?![a-z0-9])",
+    re.I,
+)
+
+
+def _host_of(file: TextFile) -> str | None:
+    """Return what a folder, or the file's own name, says of the host, where it is a word for one."""
+    folders = file.path.parent.relative_to(file.folder).parts
+    hosts = [
+        name for name in folders if _HOST.fullmatch(name) or re.fullmatch(r"[a-z]\d{1,2}", name)
+    ]
+    names = [match[1].lower() for match in _HOST.finditer(file.path.name)]
+    return hosts[-1] if hosts else names[0] if len({*names}) == 1 else None
 
 
 @cache

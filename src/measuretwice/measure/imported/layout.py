@@ -17,7 +17,13 @@ from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
-from measuretwice.measure.imported.counters import Snapshots, find_snapshots, place_counters
+from measuretwice.measure.imported.counters import (
+    Snapshots,
+    find_policed,
+    find_snapshots,
+    node_of_host,
+    place_counters,
+)
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Frames, PingRun, QdiscSample, TcClass
 from measuretwice.parse.formats import TC_CLASSES
@@ -28,7 +34,7 @@ from measuretwice.parse.ping import NOT_ENDED
 class Layout:
     """`raw` is the folder; `collect` what of the lab's own can be read there. `used` are the files by what
     each was taken for; `missing` what isn't looked at, with the file that isn't there; `idle_pings` the files of
-    those of the idle path."""
+    those of the idle path, `policed` what policers dropped."""
 
     raw: Path
     collect: Collect
@@ -37,6 +43,7 @@ class Layout:
     sockets: Sockets = field(default_factory=Sockets)
     snapshots: Snapshots = field(default_factory=Snapshots)
     idle_pings: set[str] = field(default_factory=set)
+    policed: str | None = None
 
     def put(self, node: str, name: str, text: str) -> None:
         """Write a file of a node."""
@@ -69,6 +76,7 @@ def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
     _queue(found, layout)
     layout.snapshots = find_snapshots(lab, found)
     _snapshots(lab, found, layout)
+    layout.policed = find_policed(found, layout.used)
     _capture(found, layout)
     return layout
 
@@ -313,7 +321,7 @@ def _classes(lab: Lab, found: Pieces, layout: Layout) -> None:
 
     place = lab.file.collect.bottleneck
     for piece in sorted(found.of(TC_CLASSES.tool), key=sent):
-        node = piece.node or (place.node if place else "node-1")
+        node = node_of_host(found, piece) or piece.host or (place.node if place else "node-1")
         layout.put(node, CLASSES, piece.text)
         layout.used.setdefault(piece.path, f"{node}'s tc classes")
 
