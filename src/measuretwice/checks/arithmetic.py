@@ -296,6 +296,43 @@ def ping_duplicates(run: RunUnderTest) -> Finding | None:
     return None
 
 
+# Where half of the answers waited so much longer than the quickest, the path wasn't idle.
+SPREAD_RATIO, SPREAD_MS = 2.0, 5.0
+
+
+@check(
+    FindingKind(
+        "ping-spread",
+        "How far apart a ping's times are, where nothing else was brought.",
+        hints=(
+            "Compare ping's smallest time with its mean and its largest.",
+            "How many of its answers took twice as long as the quickest one?",
+            "Either packets waited in a queue, since something else used the path, or a radio sent them again and again: the smallest time alone says how long the path is.",
+        ),
+    ),
+    needs=(),
+)  # fmt: skip
+def ping_spread(run: RunUnderTest) -> Finding | None:
+    """Return a finding where half of a ping's answers or more waited on a path that was meant to be idle."""
+    state = run.host_state
+    if state is None or state.transfers or state.sockets or "rate-varies" in run.meanings:
+        return None
+    for source, ping in _on_the_path(run):
+        times = [reply.rtt_ms for reply in ping.replies if reply.rtt_ms and not reply.duplicate]
+        usual = median(times) if len(times) >= LEAST_ANSWERS else None
+        least = ping.rtt_min_ms
+        if usual is None or not least or usual < SPREAD_RATIO * least + SPREAD_MS:
+            continue
+        return Finding(
+            "ping-spread",
+            f"round trips of {least:g} to {max(times):g} ms, half of them above {usual:.3g} ms ({source})",
+            "times near the smallest, as an idle path has them",
+            "These packets waited: in a queue, since something else used the path meanwhile, or at a radio that sends again what it lost.",
+            severity="warning",
+        )  # fmt: skip
+    return None
+
+
 @check(
     FindingKind(
         "path-changed",

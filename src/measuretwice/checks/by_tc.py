@@ -5,6 +5,7 @@ They need no snapshots of nodes: what `tc -s qdisc` printed is enough.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -21,6 +22,7 @@ from measuretwice.measure.host_state import place_of
 from measuretwice.parse import Qdisc, TcClass
 
 FEW_DROPS = 50
+FRAME_BITS = 8 * 1514
 # What tc's text rounds.
 SET_RATIO = 0.05
 DELAY_SLACK_MS = 1.0
@@ -329,22 +331,25 @@ def _unasked(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Iterato
 @check(FindingKind("netem-limit"), needs=("goodput_bps",))
 def netem_overflows(run: RunUnderTest) -> Finding | None:
     """A netem that draws no losses drops only what its queue has no room for."""
-    goodput_bps = run.measured("goodput_bps")
+    goodput_bps, least_bps = run.measured("goodput_bps"), least_rate_bps(run)
     if (
         run.param("loss_ratio")
-        or not goodput_bps
-        or fills_the_link(run, goodput_bps)
-        or least_rate_bps(run) is None
+        or least_bps is None
+        or (goodput_bps and fills_the_link(run, goodput_bps))
     ):
         return None
     for node, qdisc in _qdiscs(run, "netem"):
+        most_bps = FRAME_BITS * (qdisc.limit_packets or math.inf) / (qdisc.delay_s or 1e-9)
+        if not goodput_bps and most_bps >= least_bps:
+            # By its settings alone its queue has room for the whole link.
+            continue
         if not qdisc.loss_ratio and not qdisc.rate_bps and (qdisc.drops or 0) > FEW_DROPS:
             return Finding(
                 "netem-limit",
                 f"{node}'s netem dropped {qdisc.drops} packets; its queue holds {qdisc.limit_packets}, and it draws no losses (tc)",
                 "room for all that the delay keeps in flight",
                 "A packet that is being delayed waits in netem's queue. What doesn't fit is dropped: the limit, over the delay, is then "
-                "the rate.",
+                f"the rate{f', here {most_bps / 1e6:.3g} Mbit/s' if most_bps < least_bps else ''}.",
                 symptom=f"{qdisc.drops} packets dropped, where none were meant to be",
             )  # fmt: skip
     return None

@@ -155,18 +155,28 @@ def misplaced(run: RunUnderTest) -> Finding | None:
     )
 
 
-@check(FindingKind("other-drops"), needs=("policed",))
-def policed(run: RunUnderTest) -> Finding | None:
-    """Return a finding where tc's filters dropped something, which no qdisc counts."""
-    dropped = run.measured_text("policed")
-    if dropped is None:
+@check(
+    FindingKind("other-drops"),
+    FindingKind("interface-drops"),
+    FindingKind("receive-window"),
+    FindingKind("configuration"),
+    needs=("by_host",),
+)
+def by_host(run: RunUnderTest) -> Finding | None:
+    """Return what a host's own counters or settings say, of several the first."""
+    words = run.measured_text("by_host")
+    if words is None:
         return None
-    return Finding(
-        "other-drops",
-        dropped,
-        "none: no setting asks for a policer",
-        "A policer drops what is above its rate at once, without a queue. No qdisc counts these losses.",
-    )
+    kind, seen, expected, why = words.splitlines()[0].split("\t")
+    match kind:
+        case "other-drops":
+            return Finding("other-drops", seen, expected, why)
+        case "interface-drops":
+            return Finding("interface-drops", seen, expected, why)
+        case "receive-window":
+            return Finding("receive-window", seen, expected, why)
+        case _:
+            return Finding("configuration", seen, expected, why)
 
 
 @check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
@@ -276,7 +286,7 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
         return Right("packets' sizes")
     return Finding(
         "offload",
-        f"packets of up to {largest:.0f} B on the router",
+        f"packets of up to {largest:.0f} B {'(tcpdump)' if run.brought else 'on the router'}",
         f"at most {limit:.0f} B: {why}",
         "Several segments travel as one packet. The router loses or keeps them together, so "
         "neither the segment size nor the loss is the one that was set.",

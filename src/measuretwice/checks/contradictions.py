@@ -1,4 +1,5 @@
-"""What two tools say that can't both be true, by arithmetic alone: no settings of nodes are needed to see it."""
+"""What two tools say that can't both be true, by arithmetic alone, and what a capture shows: no settings of nodes are needed
+to see it."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ import math
 import statistics
 
 from measuretwice.checks.configuration import differences_of
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.measure.host_state import Socket, Span
 from measuretwice.measure.raw import key_of
+from measuretwice.parse.tcpdump import Direction
+from measuretwice.tcp.model import TIMESTAMP_OPTION_BYTES
 from measuretwice.tcp.traces import interpolate
 
 # Queues from which packets go in the order in which they came: each waits for all before it.
@@ -235,3 +238,96 @@ def _alike(socket: Socket, span: Span) -> float | None:
         correlation = statistics.correlation(rtts_ms, lengths)
         best = correlation if best is None else max(best, correlation)
     return best
+
+
+# Of tcpdump.
+
+# No larger window without the option wscale (RFC 7323).
+UNSCALED_BYTES = 65535
+# An MSS that falls below what was meant by more than options do.
+LEAST_OF_MSS = 0.97
+# So many segments that begin where others began are no accident.
+LEAST_AGAIN, LEAST_AGAIN_SHARE, MOST_AGAIN_SHARE = 3, 0.01, 0.4
+
+
+@check(
+    FindingKind(
+        "by-capture",
+        "What a capture shows of its connections: questions without an answer, windows of 0, TCP's options, what was sent again.",
+        hints=(
+            "Which connection is named? Look at its lines in the capture, in both directions.",
+            "Compare the sequence numbers of its segments, and what its first three packets ask for.",
+            "The packets themselves say it: look for what loses them, or doesn't answer, on the way between the two ends.",
+        ),
+    ),
+    FindingKind("receive-window"),
+    FindingKind("segment-size"),
+    needs=(),
+)
+def seen_by_tcpdump(run: RunUnderTest) -> Finding | Right | None:
+    """Return what a capture shows of its connections: questions without an answer, closed windows, options, what was sent
+    again."""
+    state = run.host_state
+    captures = [pair for pair in (state.captures if state else ()) if pair[1].directions]
+    for name, frames in captures:
+        both = {(way.who, way.whom): way for way in frames.directions}
+        for way in frames.directions:
+            if finding := _by_capture(run, way, both.get((way.whom, way.who)), name):
+                return finding
+    return Right("what tcpdump shows of each connection") if captures else None
+
+
+def _by_capture(
+    run: RunUnderTest, way: Direction, back: Direction | None, name: str
+) -> Finding | None:
+    """Return what is off with one end of a connection in a capture, and its answers."""
+    who, alone = (
+        f"{way.who} > {way.whom}",
+        not (run.host_state and (run.host_state.transfers or run.host_state.sockets)),
+    )
+    if way.asked > 1 and way.packets == way.asked and back is None:
+        return Finding(
+            "by-capture", f"{way.asked} times SYN, and no answer: {who} ({name})", "a connection that comes about",
+            "Nobody listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
+        )  # fmt: skip
+    if way.closed:
+        times = f"{way.closed} times" if way.closed > 1 else "once"
+        return Finding(
+            "receive-window", f"{way.who} offered a window of 0, {times} ({name})", "a window that is never closed",
+            "The program there didn't take what had arrived, so that the other end had to wait for it.",
+        )  # fmt: skip
+    rate_bps, rtt_ms = 1e6 * (run.param("rate_mbit") or 0), run.param("rtt_ms")
+    most_bps = 8e3 * UNSCALED_BYTES / rtt_ms if rtt_ms else None
+    if (
+        way.scales is False
+        and back
+        and back.scales is not None
+        and most_bps
+        and most_bps < rate_bps
+    ):
+        return Finding(
+            "receive-window",
+            f"{way.who}'s SYN has no window scaling ({name}): at most {UNSCALED_BYTES} B in flight, {most_bps / 1e6:.3g} Mbit/s at {rtt_ms:g} ms",
+            f"room for a link of {rate_bps / 1e6:g} Mbit/s",
+            "Without the option wscale in both SYNs no window is above 64 KiB (RFC 7323): look at net.ipv4.tcp_window_scaling, and at boxes on the way.",
+        )  # fmt: skip
+    options = TIMESTAMP_OPTION_BYTES if way.has_timestamps else 0
+    wanted = run.param("mss_bytes")
+    if way.mss_bytes and wanted and way.mss_bytes - options < LEAST_OF_MSS * wanted and alone:
+        return Finding(
+            "segment-size", f"{way.who} asked for an MSS of {way.mss_bytes} B ({name})",
+            f"{wanted + options:.0f} B, for segments of {wanted:.0f}",
+            "No segment to that end is larger than it asked for in its SYN: by its MTU, a route's advmss, or a box that clamps it.",
+        )  # fmt: skip
+    share = way.again / max(way.segments, 1)
+    if (
+        alone
+        and way.again >= LEAST_AGAIN
+        and LEAST_AGAIN_SHARE <= share <= MOST_AGAIN_SHARE
+        and share > 2 * (run.param("loss_ratio") or 0)
+    ):
+        return Finding(
+            "by-capture", f"{way.again} of {way.segments} segments with data begin where an earlier one began: {who} ({name})",
+            "each segment once", "They were sent again: something was lost, or was taken for lost. Where it was lost tc, ip -s link and nstat tell.",
+        )  # fmt: skip
+    return None

@@ -363,10 +363,12 @@ def limits(run: RunUnderTest) -> list[str]:
 
 def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
     """Yield each share of a connection's time that ss tells."""
-    if socket.busy_s is None or not socket.alive_s:
+    if socket.busy_s is None or (socket.alive_s == 0 and socket.busy_s == 0):
         return
     who = f"{socket.node}:{socket.port}" if socket.port else socket.node
-    busy = min(socket.busy_s / socket.alive_s, 1.0)
+    # A single look doesn't say how long the connection is there.
+    busy = min(socket.busy_s / socket.alive_s, 1.0) if socket.alive_s else 1.0
+    time = "the time" if socket.alive_s else f"the {socket.busy_s:g} s with data on its way"
     window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
     usual = f" of {socket.window_usual_bytes} B" if socket.window_usual_bytes else ""
     # What ss has no clock for, each sample shows at its moment.
@@ -384,7 +386,7 @@ def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
         (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),
         (rest * moments.get(None, 0.0), f"{none} (ss: unacked, less than the windows allow)"),
     ):  # fmt: skip
-        yield share, f"{who}: {100 * share:.0f} % of the time {what}"
+        yield share, f"{who}: {100 * share:.0f} % of {time} {what}"
 
 
 def _by_test(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str]]:

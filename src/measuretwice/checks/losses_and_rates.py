@@ -105,6 +105,7 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
         "data_segs_out",
         "goodput_bps",
         "spurious_retransmits",
+        "retrans_total",
     ),
 )
 def loss(run: RunUnderTest) -> Finding | Right | None:
@@ -114,7 +115,9 @@ def loss(run: RunUnderTest) -> Finding | Right | None:
     if drops is None:
         # What was sent again is nearly what was lost; some of it was not lost after all.
         drops, offered, who = (
-            run.measured("retransmits"),
+            run.measured("retrans_total")
+            if run.brought and run.measured("retransmits") is None
+            else run.measured("retransmits"),
             run.measured("data_segs_out"),
             "segments resent",
         )
@@ -141,7 +144,7 @@ def loss(run: RunUnderTest) -> Finding | Right | None:
         # A full link's queue drops something, too, and TCP goes on until it does.
         return None
     found = f"{drops:.0f} of {offered:.0f} {who}: {ratio:.3g}"
-    meant = f"{low:.3g} to {high:.3g}, for p = {wanted:.4g}"
+    meant = f"{low:.3g} to {high:.3g}, for p = {wanted:.4g}" if high else "none, for p = 0"
     hundredth = interval(wanted / 100)
     # No drop at all says nothing of how many too few there are, and tc may print what is set.
     set_right = any(

@@ -301,7 +301,11 @@ IMPORTED = (
     Field("ip_header_bytes", "iperf3", "IP's header, where it isn't IPv4's"),
     Field("ping_resolution_ms", "ping", "the step between its times, where that is 0.1 ms or more"),
     Field("misplaced", "tc", "where the bottleneck's qdisc stands, if not where the data leaves"),
-    Field("policed", "tc", "what policers among tc's filters dropped, where they did"),
+    Field(
+        "by_host",
+        "",
+        "what a host's own counters or settings say: a line each of kind, found, expected and why",
+    ),
     Field("iperf3_algorithms", "iperf3", "the senders' algorithms, by iperf3's word"),
 )
 # Of a few flows, one on each node, each one's own values with its node's name in front.

@@ -28,6 +28,7 @@ from measuretwice.measure.queue import backlogs_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.measure.transfers import Transfer, transfers_in
 from measuretwice.parse import (
+    Frames,
     ParseError,
     PingRun,
     Qdisc,
@@ -170,7 +171,7 @@ class HostState:
     spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
     `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, of which
     `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last, and as
-    they were before."""
+    they were before; `captures` are what tcpdump printed, by its files."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -184,6 +185,7 @@ class HostState:
     qdiscs: tuple[tuple[str, Qdisc], ...] = ()
     qdiscs_before: tuple[tuple[str, Qdisc], ...] = ()
     other_pings: frozenset[str] = frozenset()
+    captures: tuple[tuple[str, Frames], ...] = ()
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from measuretwice.parse import wrapping
 from measuretwice.parse._reading import ParseError
-from measuretwice.parse.host import parse_ip_links, parse_nstat
+from measuretwice.parse.host import (
+    Setting,
+    parse_driver,
+    parse_ifconfig,
+    parse_ip_links,
+    parse_netstat,
+    parse_nstat,
+    parse_settings,
+)
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_abridged, parse_iperf3_server_text
@@ -38,6 +46,7 @@ Content = (
     | tuple[Qdisc, ...]
     | tuple[TcClass, ...]
     | tuple[Policer, ...]
+    | tuple[Setting, ...]
     | dict[str, int]
     | list[dict[str, Any]]
     | tuple[QdiscSample, ...]
@@ -206,6 +215,14 @@ LINKS = Format(
     parse_ip_links,
     lambda text, source: json.dumps(parse_ip_links(text, source)),
 )
+DRIVER = Format("ethtool -S", _holds(r"^NIC statistics:"), parse_driver)
+SETTINGS = Format(
+    "settings",
+    _holds(
+        r"^Features for \S+:|^Settings for \S+:\n(?:.*\n)*?\s+Speed: \d|^net\.(?:core|ipv[46])\.[\w.]+ ?= ?\S"
+    ),
+    parse_settings,
+)
 # The first that recognises a text has it.
 FORMATS = (
     Format("flent", lambda text: '"x_values"' in text and '"results"' in text, parse_flent),
@@ -259,6 +276,20 @@ FORMATS = (
     NSTAT,
     LINKS,
     Format("ss", _holds(r" cwnd:|\bRecv-Q +Send-Q +Local Address:"), _ss, as_sampled),
+    Format(
+        NSTAT.tool,
+        _holds(r"^ +\d+ segments (?:sent out|send out|received)"),
+        parse_nstat,
+        lambda text, source: json.dumps({"kernel": parse_netstat(text, source)}),
+    ),
+    Format(
+        LINKS.tool,
+        _holds(r"\bRX packets[: ]\d+.*\n?\s*(?:RX )?errors[: ]\d+"),
+        parse_ip_links,
+        lambda text, source: json.dumps(parse_ifconfig(text, source)),
+    ),
+    DRIVER,
+    SETTINGS,
 )
 
 # What people bring and isn't read: a row each, asked only where no format fits. The first that fits a text has it.
@@ -351,14 +382,9 @@ UNREAD = (
     _row(r'"(?:snd_|tcpi_snd_)?cwnd"\s*:', "JSON that was made of ss or of tcp_info", "what its values mean only its author knows", "what ss printed itself"),
     _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
     # Counters.
-    _row(r"^ +\d+ segments (?:retransmit|sent out|received)", "netstat -s", "its names and its order differ from version to version", _COUNTERS),
     _row(r"^(?:Tcp: RtoAlgorithm|TcpExt: \w+ )", "/proc/net/snmp or /proc/net/netstat", "it is read as nstat prints it only", _COUNTERS),
-    _row(r"^\s*RX packets[: ]\s*\d+", "ifconfig", "it rounds, and its form differs from system to system", _LINKS),
-    _row(r"^NIC statistics:", "ethtool -S", "each driver has names of its own", _LINKS),
     _row(r"^\d+: \S+: <[A-Z0-9_,-]*> mtu \d+", "ip link or ip addr without -s", "it has no counters", _LINKS),
     # How a node was set.
-    _row(r"^Features for \S+:", "ethtool -k", "it doesn't say of which node it is, nor of when", f"{_NODE} (offloads.txt); or tcpdump -e, which shows packets' sizes"),
-    _row(r"^net\.(?:core|ipv[46])\.[\w.]+ ?= ?", "sysctl's list", "it doesn't say of which node it is, nor of when", f"{_NODE} (sysctl.txt)"),
     _row(r"^default via \S+ dev |^\d+\.\d+\.\d+\.\d+/\d+ (?:via|dev) ", "ip route", "it doesn't say of which node it is, nor of when", f"{_NODE} (route.txt)"),
     # Qdiscs.
     _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),

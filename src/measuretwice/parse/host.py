@@ -181,6 +181,81 @@ def _from_json(text: str, source: str) -> dict[str, int]:
     return {name: kernel.need_integer(name) for name in kernel.data}
 
 
+# How netstat -s of Linux words nstat's counters; those that it doesn't word it prints by their names.
+_NETSTAT = {
+    "total packets received": "IpInReceives",
+    "segments received": "TcpInSegs",
+    "segments sent out": "TcpOutSegs",
+    "segments send out": "TcpOutSegs",
+    "segments retransmitted": "TcpRetransSegs",
+    "bad segments received": "TcpInErrs",
+    "fast retransmits": "TcpExtTCPFastRetrans",
+    "other TCP timeouts": "TcpExtTCPTimeouts",
+    "DSACKs received": "TcpExtTCPDSACKRecv",
+}
+
+
+def parse_netstat(text: str, source: str) -> dict[str, int]:
+    """Return nstat's counters of what `netstat -s` of Linux printed; ParseError where it has none of TCP."""
+    # Its own spelling was mended in 2017.
+    text = text.replace("mited\n", "mitted\n")
+    counters = {
+        _NETSTAT[words]: int(count)
+        for count, words in re.findall(r"^ +(\d+) ([a-zA-Z ]+?)[ \t]*$", text, re.M)
+        if words in _NETSTAT
+    }
+    named = re.findall(r"^ +((?:TCP|Tcp)\w+): (\d+)[ \t]*$", text, re.M)
+    counters |= {f"TcpExt{name}": int(count) for name, count in named}
+    if "TcpOutSegs" not in counters:
+        raise ParseError(source, "file", "netstat -s without a count of TCP's segments")
+    return counters
+
+
+# ethtool -S: what a driver calls what it lost.
+_LOSING = re.compile(
+    r"err|drop|miss|discard|no_?buf|fifo|crc|overrun|overflow|out_of_buffer|no_dma", re.I
+)
+
+
+def parse_driver(text: str, source: str) -> dict[str, int]:
+    """Return the counts of what a card or its driver lost, of all that `ethtool -S` printed."""
+    rows = re.findall(r"^ +([^:\n]+): (\d+)[ \t]*$", text, re.M)
+    if not rows:
+        raise ParseError(source, "file", "ethtool -S without any count")
+    return {name.strip(): int(count) for name, count in rows if _LOSING.search(name)}
+
+
+_IFCONFIG = re.compile(r"^(?P<name>[^\s:]+(?::\d+)?):? +(?:flags=|Link encap)", re.M)
+_IFCONFIG_WAY = re.compile(
+    r"\b(?P<way>RX|TX) packets[: ](?P<packets>\d+)(?:\s+bytes (?P<bytes>\d+)[^\n]*\n\s+(?P=way))?"
+    r"\s+errors[: ](?P<errors>\d+)\s+dropped[: ](?P<dropped>\d+)"
+)
+
+
+def parse_ifconfig(text: str, source: str) -> list[dict[str, Any]]:
+    """Return the interfaces of Linux' ifconfig as `ip -j -s link` has them; ParseError where one has no counters."""
+    begins = [match.start() for match in _IFCONFIG.finditer(text)]
+    links: list[dict[str, Any]] = []
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        part = text[begin:end]
+        head = _IFCONFIG.match(part)
+        counts = {
+            way["way"].lower(): {
+                name: int(way[name] or (total[1] if total else 0))
+                for name in ("bytes", "packets", "errors", "dropped")
+            }
+            for way in _IFCONFIG_WAY.finditer(part)
+            for total in [re.search(rf"{way['way']} bytes:(\d+)", part)]
+        }
+        mtu = re.search(r"\b(?:mtu |MTU:)(\d+)", part)
+        if head and counts.keys() == {"rx", "tx"}:
+            mtu_bytes = int(mtu[1]) if mtu else 0
+            links.append({"ifname": head["name"], "flags": [], "mtu": mtu_bytes, "stats64": counts})
+    if not links:
+        raise ParseError(source, "file", "ifconfig without counters of both ways")
+    return links
+
+
 def parse_ip(text: str, source: str) -> list[dict[str, Any]]:
     """Return the objects that `ip -j` printed, a link each; ParseError for anything else."""
     try:
@@ -272,6 +347,20 @@ def parse_ethtool(text: str) -> Iterator[Setting]:
         name, sign, value = line.strip().partition(":")
         if sign:
             yield Setting(name, value.strip(), number, interface)
+
+
+def parse_settings(text: str, source: str) -> tuple[Setting, ...]:
+    """Return how a host or a card is set, by sysctl, `ethtool -k` or ethtool's own words; ParseError where nothing is said."""
+    if re.search(r"^Features for ", text, re.M):
+        settings = tuple(parse_ethtool(text))
+    elif card := re.search(r"^Settings for ([^:\s]+):$", text, re.M):
+        rows = re.findall(r"^\s+(Speed|Duplex): (\S+)", text, re.M)
+        settings = tuple(Setting(name, value, 0, card[1]) for name, value in rows)
+    else:
+        settings = tuple(parse_assignments(text))
+    if not settings:
+        raise ParseError(source, "file", "nothing of how a host is set")
+    return settings
 
 
 def parse_softnet(text: str, source: str) -> dict[str, int]:

@@ -41,7 +41,9 @@ _STATISTICS = re.compile(r"(?:\^C)?-{3,4} ?\S.*?-{3,4}\s*")
 _SENT_OR_CAME = re.compile(r"\D*(\d+)\D*")
 _MORE = re.compile(r"\+?(?P<count>\d+) (?P<word>[^\W\d]+)\.?")
 _LOST = re.compile(r"-?[\d.,e+]+ ?%.*|% ?[\d.,]+.*|-- somebody's printing up packets!")
-_TIME = re.compile(r"time (?P<ms>\d+)(?:\.\d+)?\s?ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
+_TIME = re.compile(
+    r"time (?P<ms>\d+)(?:\.\d+)?\s?ms|time (?P<s>[\d.]+) s|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+"
+)
 # min/avg/max/mdev = 40.0/40.1/40.3/0.1 ms; of Go each with its unit; of Nokia min = 40.0ms, avg = ...; oping has a
 # median in place of the mean.
 _UNIT = r"[^\W\d_]+\.?"
@@ -232,7 +234,11 @@ def _counts(source: str, number: int, line: str) -> _Counts:
         elif match := _MORE.fullmatch(part):
             more[match["word"]] = int(match["count"])
         elif match := _TIME.fullmatch(part):
-            time_ms = int(match["ms"] or match["other_ms"])
+            time_ms = (
+                round(1e3 * float(match["s"]))
+                if match["s"]
+                else int(match["ms"] or match["other_ms"])
+            )
         elif "out of wait time" not in part:
             raise _unreadable(source, number, line, "the counts of packets")
     return _Counts(int(counts[0][1]), int(counts[1][1]), "packets" in parts[1], more, lost, time_ms)

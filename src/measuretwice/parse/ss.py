@@ -321,6 +321,9 @@ def _whole(text: str, source: str) -> str:
         if before and not last.startswith("#"):
             parse_ss(f"{last}\n", source)
     except ParseError:
+        if "\n" not in before:
+            # Nothing would be left.
+            raise
         return f"{before}\n"
     return text
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from measuretwice.parse._reading import clean, foreign
 from measuretwice.parse.fields import table
@@ -24,6 +26,11 @@ _ENDS = re.compile(
 )
 _FRAME = re.compile(r"\blength (?P<frame>\d{1,9}): ")
 _LONGEST = 2000
+_TCP_LINE = re.compile(
+    r"(?<!\S)(?P<from>[^\s,]+\.[\w-]+) > (?P<to>[^\s,]+\.[\w-]+): Flags \[(?P<flags>[^\]]*)\]"
+    r"(?:, cksum [^,]*)?(?:, seq (?P<first>\d+)(?::\d+)?)?(?:, ack \d+)?(?:, win (?P<win>\d+))?"
+    r"(?:.*?options \[(?P<options>[^\]]*)\])?.*?, length (?P<length>\d+)"
+)
 _IS_TCPDUMP = re.compile(
     r"\bethertype \w.*, length \d+: |, length \d+: \S+ > |\bIP6? \S+ > \S+: | > \S+: +(?:Flags \[|tcp \d|UDP, )"
 )
@@ -115,13 +122,36 @@ def _packet(match: re.Match[str]) -> TcpPacket:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """What a capture shows of one end of a connection: `who` sent to `whom` (address and port, as printed).
+
+    `asked` counts its packets with SYN alone. Of a packet with SYN `mss_bytes` is the option, and `scales` says whether it
+    has that of window scaling; both are None without such a packet, `mss_bytes` also without the option. `segments` had
+    data, of which `again` began at a number that had been sent before; `closed` counts windows of 0.
+    """
+
+    who: str
+    whom: str
+    packets: int = 0
+    asked: int = 0
+    mss_bytes: int | None = None
+    scales: bool | None = None
+    has_timestamps: bool = False
+    segments: int = 0
+    again: int = 0
+    closed: int = 0
+
+
+@dataclass(frozen=True)
 class Frames:
     """The sizes of the IP packets of TCP and UDP, in bytes, without what the link puts before them; and how many packets
-    the kernel had no room for, which are missing. `has_flows` says whether a line names a packet of TCP or UDP."""
+    the kernel had no room for, which are missing. `has_flows` says whether a line names a packet of TCP or UDP. `directions` are the
+    ends of the connections, in the order in which they come."""
 
     packet_bytes: tuple[int, ...]
     kernel_drops: int = 0
     has_flows: bool = True
+    directions: tuple[Direction, ...] = field(default=(), compare=False)
 
 
 def is_tcpdump(text: str) -> bool:
@@ -141,7 +171,39 @@ def parse_frames(text: str, source: str) -> Frames:
         raise foreign(text, source, _EXPECTED_FRAMES)
     dropped = re.search(r"^(\d+) packets? dropped by kernel", text, re.M)
     flows = bool(sizes) or any(_ENDS.search(line, 0, _LONGEST) for line in lines)
-    return Frames(sizes, int(dropped[1]) if dropped else 0, flows)
+    return Frames(sizes, int(dropped[1]) if dropped else 0, flows, _directions(lines))
+
+
+def _directions(lines: Sequence[str]) -> tuple[Direction, ...]:
+    """Return what the lines say of TCP's connections; nothing of a capture that may have each packet more than once."""
+    seen: dict[tuple[str, str], Direction] = {}
+    begins: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for line in lines:
+        packet = _TCP_LINE.search(line, 0, _LONGEST)
+        if packet is None:
+            continue
+        if _TUNNEL.search(line) or _COOKED_1.search(line) or _COOKED_2.search(line):
+            return ()
+        ends = packet["from"], packet["to"]
+        old = seen.get(ends) or Direction(*ends)
+        flags, options = packet["flags"], packet["options"] or ""
+        first = int(packet["first"]) if packet["first"] and int(packet["length"]) > 1 else None
+        syn = "S" in flags
+        mss = re.search(r"\bmss (\d+)", options)
+        seen[ends] = replace(
+            old,
+            packets=old.packets + 1,
+            asked=old.asked + (syn and "." not in flags),
+            mss_bytes=int(mss[1]) if syn and mss else old.mss_bytes,
+            scales="wscale" in options if syn and packet["win"] else old.scales,
+            has_timestamps=old.has_timestamps or "TS val" in options,
+            segments=old.segments + (first is not None),
+            again=old.again + (first in begins[ends]),
+            closed=old.closed + (packet["win"] == "0" and not {"S", "R", "F"} & {*flags}),
+        )
+        if first is not None:
+            begins[ends].add(first)
+    return tuple(seen.values())
 
 
 def _packet_bytes(line: str) -> int | None:

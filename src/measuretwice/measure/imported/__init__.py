@@ -151,7 +151,7 @@ def from_texts(
         imported.tools.setdefault(piece.tool, []).append(str(piece.path))
     if lab is not None and params is not None:
         with tempfile.TemporaryDirectory(prefix="measuretwice-brought-") as folder:
-            layout = lay_out(lab, found, tests, Path(folder))
+            layout = lay_out(lab, found, tests, Path(folder), params)
             _measure(lab, params, found, tests, layout, imported)
     else:
         _measure_without_lab(found, tests, imported)
@@ -247,7 +247,7 @@ def _measure(
 def _noted(tests: Tests, layout: Layout) -> Iterator[tuple[str, str | None]]:
     """Yield what is noted in words of where things were seen."""
     yield "misplaced", _misplaced(tests, layout.snapshots)
-    yield "policed", layout.policed
+    yield "by_host", "\n".join(layout.by_host)
     yield "foreign_logs", "; ".join(layout.sockets.foreign)
 
 
@@ -410,8 +410,16 @@ def _add_transfers(
         for piece in pieces.of("ping")
         if isinstance(piece.content, PingRun)
     )
+    captures = tuple(
+        (piece.path.name, piece.content)
+        for piece in pieces.of("tcpdump")
+        if isinstance(piece.content, Frames)
+    )
     imported.host_state = replace(
-        imported.host_state or HostState({}), transfers=tuple(transfers), pings=pings
+        imported.host_state or HostState({}),
+        transfers=tuple(transfers),
+        pings=pings,
+        captures=captures,
     )
 
 

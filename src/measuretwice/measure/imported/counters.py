@@ -13,6 +13,7 @@ from typing import Any
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.measure.imported.files import Piece, Pieces
+from measuretwice.measure.imported.others import whose
 from measuretwice.parse import Qdisc, parse_tc_qdiscs
 from measuretwice.parse.formats import LINKS, NSTAT, TC_FILTERS
 from measuretwice.parse.tc import Policer
@@ -20,6 +21,8 @@ from measuretwice.parse.tc_log import snapshots_of
 
 # The beginning of each tool's names in a node's folder.
 NAMES = {NSTAT.tool: "nstat", LINKS.tool: "link"}
+# Of data and its acknowledgements so much more goes the data's way, in segments and in bytes.
+MOSTLY = 1.6
 # What of an interface's counters is compared.
 _LINK_COUNTS = ("bytes", "packets", "errors", "dropped")
 
@@ -37,6 +40,14 @@ def place_counters(
             by_node[node_of_host(found, piece)].append(piece)
         named = {piece.node for piece in found.pieces if piece.tool.startswith(f"{name}.")}
         for node, pieces in by_node.items():
+            if len(pieces) == 1 and node not in named:
+                found.notes.append(f"{pieces[0].path}: {_of_one_moment(pieces[0])}")
+                used[pieces[0].path] = (
+                    f"{whose(replace(pieces[0], node=node))}counters of one moment"
+                )
+                continue
+            if node is None:
+                node = _by_direction(found.lab, pieces)
             if problem := _problem(tool, node, pieces, has_own=node in named):
                 found.left_out += [f"{piece.path}: {problem}" for piece in pieces]
                 continue
@@ -59,6 +70,45 @@ def node_of_host(pieces: Pieces, piece: Piece) -> str | None:
         if re.fullmatch(rf"(?:{words})", piece.host):
             return node
     return None
+
+
+def _of_one_moment(piece: Piece) -> str:
+    """Say what counters of one moment say of all that the host did until then."""
+    counts = _counts(piece)
+    since = "since these counters began, which may be long before the test"
+    if isinstance(piece.content, dict):
+        sent, again = counts.get("TcpOutSegs"), counts.get("TcpRetransSegs")
+        if not sent or again is None:
+            return "counters of one moment, which say nothing of the test by itself"
+        return (
+            f"{again} of {sent} TCP segments ({100 * again / sent:.2g} %) were sent again {since}"
+        )
+    lost = [
+        f"{place} {what} {counts[f'{place} {what}']} of {counts[f'{place} packets']}"
+        for place, _, what in (name.rpartition(" ") for name in counts)
+        if what in ("errors", "dropped") and counts[f"{place} {what}"] and place[:3] != "lo "
+    ]
+    counted = ", ".join(lost) or "no errors and no drops"
+    return f"{counted} {since}"
+
+
+def _by_direction(lab: Lab | None, pieces: list[Piece]) -> str | None:
+    """Return the node whose counters two looks are, in a lab of one sender and one receiver: what the sender counts more of
+    went out, and what the receiver counts more of came in."""
+    if lab is None or len(pieces) != 2:
+        return None
+    first, last = sorted(map(_counts, pieces), key=lambda counts: sum(counts.values()))
+    ways = [
+        sum(last[name] - first.get(name, 0) for name in last if re.search(pattern, name))
+        for pattern in (
+            r"ExtOutOctets$| tx bytes$|^TcpOutSegs$",
+            r"ExtInOctets$| rx bytes$|^TcpInSegs$",
+        )
+    ]
+    how = lab.file.collect
+    if ways[0] > MOSTLY * ways[1] >= 0:
+        return how.sender
+    return how.receiver if ways[1] > MOSTLY * ways[0] >= 0 else None
 
 
 def counters_of(raw: Path, node: str | None) -> bool:
@@ -178,28 +228,28 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     return shots
 
 
-def find_policed(pieces: Pieces, used: dict[Path, str]) -> str | None:
-    """Return what policers dropped while the test was on, or since they were set up; None where they dropped nothing."""
+def find_policed(pieces: Pieces, used: dict[Path, str]) -> Iterator[str]:
+    """Yield what policers dropped while the test was on, or since they were set up, as a finding's words."""
     by_host: dict[str | None, list[tuple[Policer, ...]]] = defaultdict(list)
     for piece in pieces.of(TC_FILTERS.tool):
         host = piece.node or piece.host
         content = piece.content if isinstance(piece.content, tuple) else ()
         by_host[host].append(tuple(entry for entry in content if isinstance(entry, Policer)))
         used[piece.path] = f"{host}'s tc filters" if host else "tc filters"
-    findings = []
     for host, looks in by_host.items():
-        looks.sort(key=lambda look: sum(policer.packets for policer in look))
+        looks.sort(key=lambda look: sum(entry.packets for entry in look))
         last = looks[-1]
         before = looks[0] if len(looks) > 1 and len(looks[0]) == len(last) else ()
-        drops = sum(policer.drops for policer in last) - sum(policer.drops for policer in before)
-        rates = " and ".join(f"{policer.rate_bps / 1e6:g}" for policer in last if policer.drops)
+        drops = sum(entry.drops for entry in last) - sum(entry.drops for entry in before)
+        rates = " and ".join(f"{entry.rate_bps / 1e6:g}" for entry in last if entry.drops)
         since = "" if before else " since it was set up"
         if drops > 0:
-            whose = f"{host}'s policer" if host else "a policer"
-            findings.append(
-                f"{whose} of {rates} Mbit/s dropped {drops} packets{since} (tc -s filter)"
+            policer = f"{host}'s policer" if host else "a policer"
+            yield (
+                f"other-drops\t{policer} of {rates} Mbit/s dropped {drops} packets{since} (tc -s filter)\t"
+                "none: no setting asks for a policer\tA policer drops what is above its rate at once, without a queue. "
+                "No qdisc counts these losses."
             )
-    return "; ".join(findings) or None
 
 
 Groups = dict[tuple[object, ...], list[Piece]]

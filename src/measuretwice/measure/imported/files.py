@@ -236,6 +236,8 @@ SNAPSHOT = (
     "offloads.txt", "route.txt", "softnet_stat.before.txt", "softnet_stat.after.txt",
     "speed_mbit.txt", "sysctl.txt", STATE,
 )  # fmt: skip
+# Of these, where nothing says of which node they are, the content is looked at all the same.
+OF_ANY_HOST = ("sysctl.txt", "offloads.txt")
 _BEFORE = re.compile(r"(?<![a-z])(before|start|pre)(?![a-z])", re.I)
 _AFTER = re.compile(r"(?<![a-z])(after|end|post)(?![a-z])", re.I)
 _BUSY = re.compile(r"(?<![a-z])(busy|load|loaded|during)(?![a-z])", re.I)
@@ -354,6 +356,8 @@ def _read(
     node = _node_of(file, nodes)
     host = None if node else _host_of(file)
     for name in names:
+        if node is None and name in OF_ANY_HOST:
+            continue
         if re.search(rf"(?:^|[^a-z0-9]){re.escape(name)}$", file.path.name, re.I):
             found.pieces.append(Piece(file.path, name, file.text, None, node, host=host))
             return

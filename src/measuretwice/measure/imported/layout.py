@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, Value
 from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
@@ -25,6 +25,7 @@ from measuretwice.measure.imported.counters import (
     place_counters,
 )
 from measuretwice.measure.imported.files import Piece, Pieces
+from measuretwice.measure.imported.others import find_host_words
 from measuretwice.parse import Frames, PingRun, QdiscSample, TcClass
 from measuretwice.parse.formats import TC_CLASSES
 from measuretwice.parse.ping import NOT_ENDED
@@ -34,7 +35,7 @@ from measuretwice.parse.ping import NOT_ENDED
 class Layout:
     """`raw` is the folder; `collect` what of the lab's own can be read there. `used` are the files by what
     each was taken for; `missing` what isn't looked at, with the file that isn't there; `idle_pings` the files of
-    those of the idle path, `policed` what policers dropped."""
+    those of the idle path, `by_host` what the hosts' own counters and settings say."""
 
     raw: Path
     collect: Collect
@@ -43,7 +44,7 @@ class Layout:
     sockets: Sockets = field(default_factory=Sockets)
     snapshots: Snapshots = field(default_factory=Snapshots)
     idle_pings: set[str] = field(default_factory=set)
-    policed: str | None = None
+    by_host: tuple[str, ...] = ()
 
     def put(self, node: str, name: str, text: str) -> None:
         """Write a file of a node."""
@@ -64,7 +65,9 @@ class Layout:
         return replace(lab, file=lab.file.model_copy(update={"collect": self.collect}))
 
 
-def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
+def lay_out(
+    lab: Lab, found: Pieces, tests: Tests, raw: Path, params: Mapping[str, Value]
+) -> Layout:
     """Lay all pieces out under `raw`, as far as it is known whose they are."""
     layout = Layout(raw, lab.file.collect)
     _own_names(lab, found, layout)
@@ -76,7 +79,10 @@ def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
     _queue(found, layout)
     layout.snapshots = find_snapshots(lab, found)
     _snapshots(lab, found, layout)
-    layout.policed = find_policed(found, layout.used)
+    layout.by_host = (
+        *find_policed(found, layout.used),
+        *find_host_words(found, layout.used, params),
+    )
     _capture(found, layout)
     return layout
 

@@ -1,14 +1,21 @@
-"""Tests of other tools than iperf3 among the files that were brought: each once, and of one run."""
+"""Tests of other tools than iperf3 among the files that were brought: each once, and of one run; and what hosts say of
+themselves."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
+from measuretwice.lab import Value
 from measuretwice.measure.imported.clients import Tests
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.measure.transfers import instead_of
 from measuretwice.parse import Iperf2Connection
+from measuretwice.parse.formats import DRIVER, SETTINGS
+from measuretwice.parse.host import Setting
 from measuretwice.parse.iperf3_text import NO_TOTALS, WHOLE_RATIO
 from measuretwice.parse.netperf import BulkTest
 
@@ -141,3 +148,108 @@ def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
     if len(fit) == len(parts) == 1 and not fit[0].rows:
         return [replace(fit[0], rows=parts[0].rows)]
     return fit or parts
+
+
+# Features that make several segments one packet, as ethtool names them.
+_BUNDLING = (
+    "tcp-segmentation-offload",
+    "generic-segmentation-offload",
+    "generic-receive-offload",
+    "large-receive-offload",
+)
+# A buffer that makes less than this part of the link's rate is too small for it.
+ENOUGH = 0.9
+# What TCP's own settings must be for what a lab means, and what follows where they aren't.
+_SWITCHES = {
+    "net.ipv4.tcp_window_scaling": "no window is above 64 KiB (RFC 7323)",
+    "net.ipv4.tcp_sack": "after several losses in a window TCP sends again what had arrived",
+}
+
+
+def whose(piece: Piece) -> str:
+    """Return how the host of a file is named before what is its; nothing where nobody knows it."""
+    host = piece.node or piece.host
+    return f"{host}'s " if host else ""
+
+
+def find_host_words(
+    pieces: Pieces, used: dict[Path, str], params: Mapping[str, Value]
+) -> Iterator[str]:
+    """Yield what drivers' counts and hosts' settings say, as a finding's words; what is no finding is noted."""
+    drivers: dict[str | None, list[Piece]] = defaultdict(list)
+    for piece in pieces.of(DRIVER.tool):
+        drivers[piece.node or piece.host].append(piece)
+        used[piece.path] = f"{whose(piece)}ethtool -S"
+    for host, looks in drivers.items():
+        yield from _by_driver(pieces, host, looks)
+    for piece in pieces.of(SETTINGS.tool):
+        used[piece.path] = f"{whose(piece)}settings"
+        content = piece.content if isinstance(piece.content, tuple) else ()
+        settings = [entry for entry in content if isinstance(entry, Setting)]
+        on: dict[str, list[str]] = defaultdict(list)
+        for setting in settings:
+            if setting.name in _BUNDLING and setting.value.startswith("on"):
+                on[setting.interface].append(setting.name)
+        pieces.notes += [
+            f"{piece.path}: {', '.join(names)} on at {interface}: what tc and tcpdump show as one packet there may be several segments"
+            for interface, names in on.items()
+        ]
+        yield from _by_settings(whose(piece), settings, params)
+
+
+def _by_driver(pieces: Pieces, host: str | None, looks: list[Piece]) -> Iterator[str]:
+    """Yield what a card lost while the test was on; of one look alone it is noted."""
+    counts = sorted(
+        (look.content for look in looks if isinstance(look.content, dict)),
+        key=lambda content: sum(content.values()),
+    )
+    first, last = counts[0] if len(counts) > 1 else {}, counts[-1]
+    grown = {name: count - first.get(name, 0) for name, count in last.items()}
+    words = ", ".join(f"{name} {count}" for name, count in grown.items() if count > 0)
+    if len(counts) == 1:
+        since = "since these counters began, which may be long before the test"
+        pieces.notes.append(f"{looks[0].path}: {words or 'no error and no drop'} {since}")
+    elif words:
+        card = f"{host}'s card" if host else "a card"
+        yield (
+            f"interface-drops\t{card} lost packets while the test was on: {words} (ethtool -S)\tnone\t"
+            "No qdisc's counters have these losses."
+        )
+
+
+def _by_settings(
+    of_host: str, settings: list[Setting], params: Mapping[str, Value]
+) -> Iterator[str]:
+    """Yield where a buffer is too small for rate times round-trip time, a switch is off, or a link is slower than was meant."""
+    rate, rtt_ms = params.get("rate_mbit"), params.get("rtt_ms")
+    named = {setting.name: setting.value for setting in settings}
+    for name, follows in _SWITCHES.items():
+        if named.get(name) == "0":
+            yield f"configuration\t{of_host}{name} is 0 (sysctl)\t1\tThen {follows}."
+    speed = named.get("Speed", "").removesuffix("Mb/s")
+    if isinstance(rate, int | float) and speed.isdecimal() and int(speed) < ENOUGH * rate:
+        yield (
+            f"configuration\t{of_host}link has {speed} Mbit/s (ethtool)\t{rate:g} Mbit/s\t"
+            "The card and its switch agreed on less than was meant: look at the cable, and at what both may do."
+        )
+    if named.get("Duplex") == "Half":
+        yield (
+            f"configuration\t{of_host}link is half duplex (ethtool)\tfull duplex\t"
+            "Data and acknowledgements then wait for each other, and collide."
+        )
+    if not isinstance(rate, int | float) or not isinstance(rtt_ms, int | float) or not rtt_ms:
+        return
+    for name, set_bytes in (
+        ("net.ipv4.tcp_rmem", params.get("rmem_max_bytes")),
+        ("net.ipv4.tcp_wmem", params.get("wmem_max_bytes")),
+    ):
+        words = named.get(name, "").split()
+        if len(words) != 3 or not words[2].isdecimal() or words[2] == str(set_bytes):
+            continue
+        most_mbit = 8e-3 * int(words[2]) / rtt_ms
+        if most_mbit < ENOUGH * rate:
+            yield (
+                f"receive-window\t{of_host}{name} is at most {words[2]} B (sysctl): at {rtt_ms:g} ms that makes "
+                f"{most_mbit:.3g} Mbit/s or less\troom for {rate:g} Mbit/s times {rtt_ms:g} ms, "
+                f"{1e3 * rate * rtt_ms / 8:.0f} B\tThe buffer, not the link, limits a flow then."
+            )
