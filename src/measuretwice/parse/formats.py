@@ -382,6 +382,7 @@ UNREAD = (
     _row(r'"(?:snd_|tcpi_snd_)?cwnd"\s*:', "JSON that was made of ss or of tcp_info", "what its values mean only its author knows", "what ss printed itself"),
     _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
     # Counters.
+    _row(r"^ +\d+ segments retransmit", "netstat -s", "without a count of what was sent its counts say little", _COUNTERS),
     _row(r"^(?:Tcp: RtoAlgorithm|TcpExt: \w+ )", "/proc/net/snmp or /proc/net/netstat", "it is read as nstat prints it only", _COUNTERS),
     _row(r"^\d+: \S+: <[A-Z0-9_,-]*> mtu \d+", "ip link or ip addr without -s", "it has no counters", _LINKS),
     # How a node was set.
