@@ -158,8 +158,10 @@ def test_causes_come_with_what_follows_from_them() -> None:
     assert any("ratio is 0.4" in one for one in found.consequences)
     # Not before the second hint: what follows says where it comes from.
     run_folder = SAMPLES / "01-mathis/case-05-broken/trial-09-seed1"
-    assert "and because of that: " not in call_lab("check", run_folder).stdout
-    assert "and because of that: " in call_lab("check", run_folder, "--hint", "2").stdout
+    assert "also off, perhaps because of that: " not in call_lab("check", run_folder).stdout
+    assert (
+        "also off, perhaps because of that: " in call_lab("check", run_folder, "--hint", "2").stdout
+    )
 
 
 def test_a_cut_off_snapshot_is_one_line(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def orders_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem
         compared += len(rows)
         problems += [Problem((line.number,), line.cells[0], "order", text) for line, text in wrong]
     lines = {o: line for line in table.lines if (o := _order_of(line.cells[0].lower())) is not None}
-    if len(lines) > 2 and not sets:
+    # Settings may be per cent as well, as of loss: only beside a named statistic are they percentiles.
+    if len(lines) > 2 and not sets and not all("%" in line.cells[0] for line in lines.values()):
         names = {order: line.cells[0] for order, line in lines.items()}
         for place, heading in enumerate(table.headings[1:], 1):
             cells = {order: line.cell(place) for order, line in lines.items()}

@@ -114,7 +114,7 @@ NAMES: dict[str, Name] = {
         Name("total", "rate", "the sum of all flows' rates",
              rf"^(?:(?:the|of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}|{SUM}) )*{SUM}"
              rf"(?: (?:of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}))*$"),
-        Name("rtt", "time", "the mean round-trip time", r"\b(?:s?rtt|round trip|latency|ping)\b"),
+        Name("rtt", "time", "the mean round-trip time", r"^(?!.*\b(?:var|variance|varies|jitter|per|count|number|loss|worst|buffer)\b).*\b(?:s?rtt|round trip|latency|ping)\b"),
         Name("mss", "bytes", "bytes of data in a segment", r"\b(?:mss|segment size)\b"),
         Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
         Name("offered_rate", "rate", "the rate that was offered", r"(?!)"),

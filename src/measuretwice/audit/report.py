@@ -124,10 +124,10 @@ def _table(report: Report, table: TableReport) -> Iterator[str]:
         yield f"can't be true: {table.lines_off}{of_all}"
         yield from _problems(table.problems, table.place)
     elif table.looked_at:
-        yield "nothing in it is impossible"
+        yield f"nothing {'that was read' if table.unused else 'in it'} is impossible"
     else:
         no_rate = ", and no --rate was given" if report.rate_bps is None else ""
-        yield f"nothing was compared: no two columns depend on each other{no_rate}"
+        yield f"nothing was compared: by what was read, no row can be checked{no_rate}"
     if table.notes:
         yield ""
         yield "to look at"

@@ -86,7 +86,10 @@ def finding_lines(finding: FindingDocument, hint: int | None) -> tuple[str, list
         lines = [finding["off"]]
     else:
         lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
-        lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
+        lines += [
+            f"also off, perhaps because of that: {consequence}"
+            for consequence in finding["consequences"]
+        ]
     # The reason often is the cause.
     if hint == 3:
         lines.append(finding["why"])

@@ -196,10 +196,12 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def from_frames(frames: Frames) -> Measured:
-    """Return how many packets tcpdump saw on the router, and how large the largest was."""
+    """Return how many packets tcpdump saw on the router, and how large the largest was: of a handful, which may be no
+    test's at all, that isn't known."""
+    enough = len(frames.packet_bytes) >= FEW_LOOKS
     return {
         "captured_packets": len(frames.packet_bytes),
-        "largest_packet_bytes": max(frames.packet_bytes, default=None),
+        "largest_packet_bytes": max(frames.packet_bytes) if enough else None,
         "hundredth_packet_bytes": _hundredth(frames.packet_bytes),
     }
 

@@ -76,6 +76,8 @@ _UNIX_TIME_S = 1e8
 _TIMEOUT = re.compile(r"^\S+ icmp_seq=(\d+) timeout\s*$", re.M)
 _DAMAGED = re.compile(r"^wrong data byte #|\(BAD CHECKSUM!?\)", re.M)
 _CUT = re.compile(r"\(truncated\)[ \t]*$", re.M)
+# A ping that shows no answer before this one was cut out of a longer one.
+LATE_START = 100
 # Behind a text of a ping that was stopped before it printed its own statistics, or that has none.
 NOT_ENDED = "counted from its answers, since it has no statistics"
 
@@ -346,7 +348,9 @@ def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> s
     if not (timed or missed):
         return ""
     seen = {reply.seq for reply in replies}
-    first = min(1, *seen, *missed)
+    # A piece out of a long ping begins with a later number than any that it could have missed at the start.
+    begins = min(*seen, *missed, LATE_START)
+    first = min(1, begins) if begins < LATE_START else min(*seen, *missed)
     transmitted, received = max(*seen, *missed, first) - first + 1, len(seen)
     more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
     return (
