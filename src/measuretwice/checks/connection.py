@@ -219,6 +219,13 @@ def flows(run: RunUnderTest) -> Finding | Right | None:
         return None
     if count == wanted:
         return Right("how many flows there are")
+    tests = run.host_state.transfers if run.brought and run.host_state else ()
+    sources = ", ".join(sorted({test.source for test in tests}))
+    if len(tests) > 1:
+        return Finding(
+            "flows", f"{len(tests)} tests ({sources}), {count:.0f} data connections in all", f"one test with {wanted:.0f}",
+            "Whether they ran at once or one after another isn't told here. Bring one at a time, unless they were meant to share the path.",
+        )  # fmt: skip
     return Finding(
         "flows", f"{count:.0f} data connections", f"{wanted:.0f}",
         "Sums and means are of a different set of flows from the one that was meant.",
