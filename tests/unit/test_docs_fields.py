@@ -27,7 +27,7 @@ def recorded(name: str) -> list[dict[str, Any]]:
 
 
 def keys_written(*files: str) -> set[str]:
-    """Every literal key of the dicts, and of the items set, in source files' functions."""
+    """Every literal key of the dicts, of the items set, and of the pairs that are yielded, in source files' functions."""
     written = set()
     for file in files:
         tree = ast.parse((SOURCES / file).read_text(encoding="utf-8"))
@@ -40,6 +40,8 @@ def keys_written(*files: str) -> set[str]:
                     keys = list(node.keys)
                 elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                     keys = [node.slice]
+                elif isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+                    keys = [*node.value.elts[:1]]
                 written |= {key.value for key in keys if isinstance(key, ast.Constant)}
     return {key for key in written if isinstance(key, str)}
 
