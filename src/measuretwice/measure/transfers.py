@@ -185,20 +185,24 @@ def of_bulk(test: BulkTest) -> Transfer:
 
 
 def all_together(runs: Sequence[Iperf3Run]) -> Iperf3Run:
-    """Return several tests as one: bytes, rates and retransmissions are summed, of all connections."""
+    """Return several tests as one: bytes and retransmissions are summed, of all connections; rates only of tests that ran
+    at the same time, by their own word."""
     if len(runs) == 1:
         return runs[0]
+    begun = [run.start_time_s for run in runs if run.start_time_s]
+    ended = [run.start_time_s + (run.sent_seconds or 0) for run in runs if run.start_time_s]
+    at_once = len(begun) == len(runs) and max(begun) < min(ended)
     return replace(
         runs[0],
         connections=tuple(connection for run in runs for connection in run.connections),
         intervals=(),
         streams=tuple(stream for run in runs for stream in run.streams),
         sent_bytes=_sum([run.sent_bytes for run in runs]),
-        sent_rate_bps=_sum([run.sent_rate_bps for run in runs]),
+        sent_rate_bps=_sum([run.sent_rate_bps for run in runs]) if at_once else None,
         sent_seconds=max((run.sent_seconds or 0.0 for run in runs), default=None),
         retransmits=_sum([run.retransmits for run in runs]),
         received_bytes=_sum([run.received_bytes for run in runs]),
-        received_rate_bps=_sum([run.received_rate_bps for run in runs]),
+        received_rate_bps=_sum([run.received_rate_bps for run in runs]) if at_once else None,
     )
 
 
