@@ -349,8 +349,8 @@ def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> s
         return ""
     seen = {reply.seq for reply in replies}
     # A piece out of a long ping begins with a later number than any that it could have missed at the start.
-    begins = min(*seen, *missed, LATE_START)
-    first = min(1, begins) if begins < LATE_START else min(*seen, *missed)
+    begins = min([*seen, *missed])
+    first = begins if begins >= LATE_START else min(1, begins)
     transmitted, received = max(*seen, *missed, first) - first + 1, len(seen)
     more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
     return (
