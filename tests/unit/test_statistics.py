@@ -7,6 +7,7 @@ import pytest
 
 from measuretwice.stats.intervals import (
     binomial_interval,
+    effective_count,
     fit_constant,
     jains_index,
     loss_interval,
@@ -22,9 +23,13 @@ from measuretwice.stats.intervals import (
     relative_spread,
 )
 from measuretwice.stats.two_samples import (
+    MOST_EXACT_PAIRS,
     difference_interval,
+    equivalence,
+    holm,
     noticeable_spread,
     power_of_spread,
+    rank_sum,
     spread,
     spread_of,
     values_for_spread,
@@ -244,3 +249,64 @@ def test_the_interval_of_a_difference() -> None:
     assert high - low == pytest.approx(2 * 3.218 * math.sqrt(5 / 3), rel=0.001)
     assert difference_interval([1], [2, 3]) == (-math.inf, math.inf)
     assert difference_interval([1, 1], [2, 2]) == (-1, -1)
+
+
+def some_samples(seed: int, sizes: tuple[int, int], *, tied: bool) -> tuple[list[float], ...]:
+    chance = random.Random(seed)
+    values = [[chance.lognormvariate(0.2 * n, 0.5) for _ in range(size)] for n, size in enumerate(sizes)]  # fmt: skip
+    return tuple([round(x, 1) for x in sample] if tied else sample for sample in values)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (10, 10), (30, 30), (5, 40), (60, 60)])
+@pytest.mark.parametrize("tied", [False, True])
+def test_rank_sum_is_scipys(sizes: tuple[int, int], tied: bool) -> None:
+    from scipy.stats import mannwhitneyu
+
+    for seed in range(5):
+        a, b = some_samples(seed, sizes, tied=tied)
+        exact = len(set(a + b)) == len(a + b) and len(a) * len(b) <= MOST_EXACT_PAIRS
+        theirs = mannwhitneyu(a, b, method="exact" if exact else "asymptotic")
+        ours = rank_sum(a, b)
+        assert ours.statistic == theirs.statistic
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_rank_sum_of_equal_values_tells_nothing() -> None:
+    assert rank_sum([1.0, 1.0], [1.0, 1.0]).p == 1
+    with pytest.raises(ValueError, match="at least one value"):
+        rank_sum([], [1.0])
+
+
+def test_equivalence_is_the_larger_of_two_one_sided_tests() -> None:
+    from scipy.stats import ttest_ind
+
+    a, b = some_samples(3, (20, 25), tied=False)
+    sides = [
+        ttest_ind([x + shift for x in a], b, equal_var=False, alternative=alternative).pvalue
+        for shift, alternative in ((1.0, "greater"), (-1.0, "less"))
+    ]  # fmt: skip
+    assert equivalence(a, b, 1.0) == pytest.approx(max(sides), rel=1e-9)
+    assert equivalence([1.0, 1.0], [1.0, 1.0], 0.1) == 0
+    assert equivalence([1.0, 1.0], [2.0, 2.0], 0.1) == 1
+    with pytest.raises(ValueError, match="margin > 0"):
+        equivalence(a, b, 0.0)
+
+
+def test_holm_takes_the_least_as_one_of_all() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_values_that_keep_a_part_of_the_last_are_worth_fewer() -> None:
+    chance = random.Random(1)
+    alone = [chance.gauss(0, 1) for _ in range(4000)]
+    kept = [0.0]
+    for value in alone:
+        kept.append(0.6 * kept[-1] + value)
+    assert effective_count(alone) == pytest.approx(4000, rel=0.1)
+    assert effective_count(kept) == pytest.approx(1000, rel=0.15)
+    assert effective_count([2.0, 2.0, 2.0]) == 3
+    assert effective_count([1.0, -1.0, 1.0, -1.0]) == 4
+    with pytest.raises(ValueError, match="three values"):
+        effective_count([1.0, 2.0])

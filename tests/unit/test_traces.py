@@ -14,6 +14,7 @@ from measuretwice.tcp.traces import (
     interpolate,
     lowest_tenth_bps,
     steady_state,
+    sustained_convergence_s,
     time_sequence,
 )
 
@@ -59,6 +60,22 @@ def test_convergence_counts_from_the_start_to_the_first_even_ten_seconds() -> No
     assert convergence_s([flow((60, 90)), flow((60, 10))], 0, 60) is None
     assert convergence_s([flow((60, 5)), flow((60, 5))], 0, 60) == 10
     assert convergence_s([flow((60, 0)), flow((60, 0))], 0, 60) is None
+
+
+def test_convergence_that_lasts_is_no_lucky_start() -> None:
+    alike_at_first = [flow((15, 50), (120, 90)), flow((15, 50), (120, 10))]
+    assert convergence_s(alike_at_first, 0, 120) == 10
+    assert sustained_convergence_s(alike_at_first, 0, 120) is None
+    late = [flow((20, 90), (120, 50)), flow((20, 10), (120, 50))]
+    assert sustained_convergence_s(late, 0, 120) == 28
+    # One swing of ten seconds makes some twenty moments uneven: too many of 83, but not of 293.
+    swing = [(40, 50), (50, 90), (330, 50)], [(40, 50), (50, 10), (330, 50)]
+    assert sustained_convergence_s([flow(*rates) for rates in swing], 0, 120) == 58
+    assert sustained_convergence_s([flow(*rates) for rates in swing], 0, 330) == 10
+    # With less than half a minute left, nobody can say that it lasts.
+    at_the_end = [flow((100, 90), (120, 50)), flow((100, 10), (120, 50))]
+    assert convergence_s(at_the_end, 0, 120) == 108
+    assert sustained_convergence_s(at_the_end, 0, 120) is None
 
 
 def test_a_value_between_samples() -> None:

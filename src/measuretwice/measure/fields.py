@@ -167,6 +167,11 @@ FEW_FLOWS = (
         "from the last flow's start until, over ten seconds, each has its fair share to within a fifth; null if never",
     ),
     Field(
+        "sustained_convergence_s",
+        "ss",
+        "the same, until nine in ten of all later moments are so, with at least 30 s left; null if never",
+    ),
+    Field(
         "buffer_bdp_ratio_min",
         "tc",
         "the queue's room over the bandwidth-delay product of the longest path",

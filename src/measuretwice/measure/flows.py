@@ -51,6 +51,7 @@ from measuretwice.tcp.traces import (
     interpolate,
     lowest_tenth_bps,
     steady_state,
+    sustained_convergence_s,
 )
 
 # With more flows than this, a run's measured values name no single one.
@@ -155,7 +156,11 @@ def _few(
     if files.rates:
         values |= rate_rows(raw, files.rates)
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
-    values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(traces) > 1 else None
+    for name, found_s in (
+        ("convergence_s", convergence_s),
+        ("sustained_convergence_s", sustained_convergence_s),
+    ):
+        values[name] = found_s(acked, start_s, end_s) if len(traces) > 1 else None
     if files.windows:
         values |= compare_windows(raw, files.windows, traces)
     if sender := lab.file.collect.one_sender:

@@ -6,6 +6,7 @@ of the binomial", Biometrika 26, 1934; for the rest any textbook's chapter on re
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -267,3 +268,23 @@ def slope_through_zero(
     error = math.sqrt(spread * count / (count - 1)) / squares
     half = student_quantile(count - 1, 0.5 + confidence / 2) * error
     return slope, slope - half, slope + half
+
+
+def effective_count(values: Sequence[float]) -> float:
+    """Return to how many independent values these are worth, which were measured one after another in a run.
+
+    Each is taken to keep a part of the one before, by their correlation r: n (1 - r) / (1 + r), and at most n.
+    ValueError for fewer than three values.
+
+    Source: Bayley and Hammersley, "The effective number of independent observations in an autocorrelated time
+    series", Supplement to the Journal of the Royal Statistical Society 8, 1946.
+    """
+    if len(values) < 3:
+        raise ValueError("expected at least three values")
+    mean = statistics.fmean(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    if squares == 0:
+        return float(len(values))
+    kept = sum((x - mean) * (y - mean) for x, y in itertools.pairwise(values)) / squares
+    kept = min(max(kept, 0.0), 1.0)
+    return max(1.0, len(values) * (1 - kept) / (1 + kept))

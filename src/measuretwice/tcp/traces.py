@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,9 @@ FAIR_WITHIN_RATIO = 0.2
 # ... on average over this long.
 FAIR_OVER_S = 10.0
 STEP_S = 1.0
+# Evenness lasts if so much of the time that is left is even, and if at least so much is left.
+LASTS_SHARE = 0.9
+LASTS_S = 30.0
 Values = dict[str, float | int | None]
 # The interval is cut into so many parts, to see whether the rate still rises.
 PARTS = 5
@@ -66,6 +69,30 @@ def convergence_s(
     Bansal, Balakrishnan, Floyd, Shenker, "Dynamic Behavior of Slowly-Responsive Congestion Control
     Algorithms", ACM SIGCOMM 2001, there for the shares of two flows, with delta = 0.2.
     """
+    return next((at_s for at_s, even in _even(acked, start_s, end_s) if even), None)
+
+
+def sustained_convergence_s(
+    acked: Sequence[tuple[Sequence[float], Sequence[float]]], start_s: float, end_s: float
+) -> float | None:
+    """Return how long after `start_s` flows share evenly and go on to; None where they never do.
+
+    As `convergence_s`, but not the first moment of evenness, by which flows that only began alike have converged: the
+    first after which nine in ten of all later moments are even, with half a minute left at least.
+    """
+    moments = [*_even(acked, start_s, end_s)]
+    found, evens = None, 0
+    for later, (at_s, even) in enumerate(reversed(moments), start=1):
+        evens += even
+        if even and evens >= LASTS_SHARE * later and start_s + at_s + LASTS_S <= end_s:
+            found = at_s
+    return found
+
+
+def _even(
+    acked: Sequence[tuple[Sequence[float], Sequence[float]]], start_s: float, end_s: float
+) -> Iterator[tuple[float, bool]]:
+    """Yield each moment, as seconds since `start_s`, and whether the ten seconds before it were even."""
     at_s = start_s + FAIR_OVER_S
     while at_s <= end_s:
         got = [
@@ -73,10 +100,9 @@ def convergence_s(
             for counts in acked
         ]
         fair = sum(got) / len(got)
-        if fair > 0 and all(abs(share - fair) <= FAIR_WITHIN_RATIO * fair for share in got):
-            return round(at_s - start_s, 6)
+        within = FAIR_WITHIN_RATIO * fair
+        yield round(at_s - start_s, 6), fair > 0 and all(abs(g - fair) <= within for g in got)
         at_s += STEP_S
-    return None
 
 
 def interpolate(times: Sequence[float], values: Sequence[float], time_s: float) -> float:
