@@ -37,7 +37,7 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
     # Nor what the virtual kernel is given, nor a choice that sets others.
     left -= {lab.file.run.memory, lab.file.run.reader_interval}
     if edges := lab.file.topology.edges:
-        left -= {edges.speed, edges.processing}
+        left -= {*edges.parameters}
     left -= {name for name, parameter in lab.file.parameters.items() if parameter.sets}
     assert left <= claims
 

@@ -57,6 +57,19 @@ def test_many_hosts_in_one_kernel_share_no_limit_of_tcps_memory() -> None:
     assert "echo '960000 1152000 1344000' >/proc/sys/net/ipv4/tcp_mem" in script
 
 
+def test_hosts_wait_for_each_packet_or_for_a_batch() -> None:
+    def waits(**changes: Value) -> list[str]:
+        script = nodes.experiment_script(LAB, plan(**changes), ROOT, "/out", None)
+        return [line.split("-C eth0 ")[1] for line in script.splitlines() if "sender-0 ethtool -C" in line]  # fmt: skip
+
+    assert waits() == ["rx-usecs 16"]
+    assert waits(processing_us=5000, batch_packets=64) == ["rx-usecs 5000 rx-frames 64"]
+    # A batch that nobody waits for is none.
+    assert waits(processing_us=0, batch_packets=64) == []
+    # Plans from before there were batches keep their digests.
+    assert "batch_packets" not in plan().params
+
+
 def test_nodes_that_share_a_script() -> None:
     script = nodes.experiment_script(LAB, plan(), ROOT, "/out", None)
     assert "[sender-3]=sender" in script

@@ -301,12 +301,15 @@ def edge_commands(lab: Lab, plan: Plan) -> list[str]:
     wants it.
 
     They are for the virtual kernel, whose cables can have both: a cable's two ends have one speed,
-    and what ethtool calls rx-usecs is the most that a packet waits for its host.
+    what ethtool calls rx-usecs is the most that a packet waits for its host, and rx-frames how many of them end
+    that wait.
     """
     edges = lab.file.topology.edges
     if not edges:
         return []
-    speed_mbit, processing_us = (int(plan.params[name]) for name in (edges.speed, edges.processing))
+    speed_mbit, processing_us, batch_packets = (
+        int(plan.params.get(name, 0)) for name in (edges.speed, edges.processing, edges.batch or "")
+    )
     lines = []
     for end in interfaces(lab.file.topology):
         if end.node not in edges.hosts:
@@ -315,7 +318,8 @@ def edge_commands(lab: Lab, plan: Plan) -> list[str]:
         if speed_mbit:
             lines.append(f"{ethtool} -s {end.name} speed {speed_mbit} duplex full autoneg off")
         if processing_us:
-            lines.append(f"{ethtool} -C {end.name} rx-usecs {processing_us}")
+            frames = f" rx-frames {batch_packets}" if batch_packets else ""
+            lines.append(f"{ethtool} -C {end.name} rx-usecs {processing_us}{frames}")
     return lines
 
 

@@ -135,7 +135,7 @@ def without_edges(lab: Lab, changes: dict[str, Value]) -> dict[str, Value]:
     edges = lab.file.topology.edges
     if not edges:
         return changes
-    for name in (edges.speed, edges.processing):
+    for name in edges.parameters:
         if changes.get(name):
             raise UserError(
                 f"{name}: cables and hosts are what they are here; only runs of the virtual kernel can set it: leave it out"

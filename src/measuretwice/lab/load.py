@@ -243,7 +243,7 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
     if file.run.reader_interval:
         yield "run.reader_interval", file.run.reader_interval
     if edges := file.topology.edges:
-        yield from (("topology.edges", name) for name in (edges.speed, edges.processing))
+        yield from (("topology.edges", name) for name in edges.parameters)
     for act in file.topology.acts:
         yield from (("topology.acts", name) for name in act.parameters)
     if crowd := file.collect.crowd:

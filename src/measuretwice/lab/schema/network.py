@@ -44,12 +44,20 @@ class Edges(Strict):
 
     The cables of `hosts` have the `speed` (Mbit/s, in both directions), and a host looks at a packet
     at a random moment within `processing` (microseconds) after it came. Packets keep their order.
+    With a `batch` (packets), it looks at none before so many have come, or `processing` after the first of them,
+    and then at all of them at once, as cards that gather them make it do.
     A value of 0 leaves that out.
     """
 
     hosts: list[NodeName]
     speed: Name
     processing: Name
+    batch: Name | None = None
+
+    @property
+    def parameters(self) -> tuple[Name, ...]:
+        """The names of those it has, in that order."""
+        return tuple(name for name in (self.speed, self.processing, self.batch) if name)
 
 
 class Act(Strict):

@@ -248,11 +248,13 @@ def _notes(lab: Lab, params: Mapping[str, Value]) -> list[str]:
     speed, time = params[edges.speed], params[edges.processing]
     if not speed and not time:
         return ["Cables and hosts take no time"]
+    batch = params.get(edges.batch or "")
     return [
         f"Cables of hosts: {with_unit(edges.speed, speed)} each way"
         if speed
         else "Cables take no time",
         f"Hosts: up to {with_unit(edges.processing, time)} for a packet"
+        + (f", or until {batch} are there" if batch else "")
         if time
         else "Hosts take no time",
     ]
