@@ -53,14 +53,14 @@ def test_everything_that_a_lab_records_is_there_and_nothing_else() -> None:
 
 
 def test_recorded_runs_are_small() -> None:
-    """Under 40 MB in all, and no lab has more than twice its share: who takes one lab gets little."""
+    """Under 60 MB in all, and no lab has more than twice its share: who takes one lab gets little."""
     sizes = {
         folder.name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         for folder in SAMPLES.iterdir()
         if folder.is_dir()
     }
-    assert sum(sizes.values()) < 40 * 10**6
-    assert max(sizes.values()) < 2 * 40 * 10**6 / len(sizes), sizes
+    assert sum(sizes.values()) < 60 * 10**6
+    assert max(sizes.values()) < 2 * 60 * 10**6 / len(sizes), sizes
 
 
 @pytest.mark.slow

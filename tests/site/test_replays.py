@@ -13,10 +13,10 @@ import pytest
 from browsing import opened
 
 from measuretwice.lab import find_labs, load_lab, read_lab
-from measuretwice.measure.arrivals import window_arrivals
 from measuretwice.runs.folder import raw_files
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.replay_data import SLOW_START, traces_data
+from measuretwice.tcp.traces import window_arrivals
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: LabContext(ROOT, read_lab(path)) for name, path in find_labs(ROOT).items()}

@@ -25,8 +25,8 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.facts.values import Cell
-from measuretwice.measure.arrivals import WINDOWS, window_arrivals
 from measuretwice.runs.result import Result
+from measuretwice.tcp.traces import WINDOWS, window_arrivals
 
 from .runs import BBR_IN_RENO, BY_BUFFER, LOSSES_AT_CORE, RENO
 

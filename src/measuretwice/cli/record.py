@@ -85,7 +85,7 @@ def record(
             continue
         for wanted in part:
             samples.mkdir(parents=True, exist_ok=True)
-            recording.store(samples / wanted.name, wanted, results[wanted.name])
+            recording.store(lab, samples / wanted.name, wanted, results[wanted.name])
     if not verify:
         _keep_facts_right(root, lab)
     if as_json:

@@ -39,6 +39,7 @@ from measuretwice.runs.recorded import (
     short_name,
 )
 from measuretwice.runs.result import Result
+from measuretwice.runs.series import series_of, write_series
 from measuretwice.tcp import model
 
 # A digest recording's durations are rounded up to this.
@@ -138,7 +139,7 @@ def duration_for_s(lab: Lab, trial: int, losses: int) -> int:
     return max(needed_s, int(float(params["duration_s"])))
 
 
-def store(folder: Path, wanted: SetToRecord, results: list[Result]) -> None:
+def store(lab: Lab, folder: Path, wanted: SetToRecord, results: list[Result]) -> None:
     """Write a set below sample-data, in place of what stood there; whole or not at all."""
     results = sorted(results, key=lambda result: (result.trial, result.seed))
     part = folder.with_name(f".{folder.name}.part")
@@ -161,6 +162,9 @@ def store(folder: Path, wanted: SetToRecord, results: list[Result]) -> None:
     if wanted.keep == "raw":
         for result in results:
             _store_run(result.run_dir, part / short_name(result.trial, result.seed))
+    else:
+        runs = ((result, result.run_dir / "raw") for result in results)
+        write_series(part, [flow for run, raw in runs for flow in series_of(lab, run, raw)])
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)

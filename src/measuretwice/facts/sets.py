@@ -16,6 +16,7 @@ from measuretwice.parse.host import parse_nstat
 from measuretwice.runs import recorded
 from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.result import Result
+from measuretwice.runs.series import FlowSeries, read_series
 
 
 class RecordedSets:
@@ -26,10 +27,18 @@ class RecordedSets:
         self.lab, self.folder = lab, root / "sample-data" / lab.folder.name
         self._runs: dict[str, list[Result]] = {}
         self._senders: dict[Path, SenderFiles] = {}
+        self._series: dict[str, list[FlowSeries]] = {}
 
     def other(self, lab: str) -> RecordedSets:
         """Return another lab's recorded sets, for what this lab's pages say of them."""
         return RecordedSets(self._root, load_lab(self._root, lab))
+
+    def series(self, name: str, trial: int, seed: int = 1) -> list[FlowSeries]:
+        """Return what each flow of a run got over time; UserError where the set was recorded without it."""
+        folder = self.set_folder(name)
+        if name not in self._series:
+            self._series[name] = read_series(folder)
+        return [flow for flow in self._series[name] if (flow.trial, flow.seed) == (trial, seed)]
 
     def set_folder(self, name: str) -> Path:
         """Return where a set stands; a case's set may go by its pitfall's name, as `mtu-broken`."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from measuretwice.parse.tcpdump import TcpPacket
+from measuretwice.parse.tcpdump import TcpPacket, parse_tcpdump
 
 # Flows share evenly where each has its fair share to within this much of it...
 FAIR_WITHIN_RATIO = 0.2
@@ -22,6 +22,8 @@ LASTS_S = 30.0
 Values = dict[str, float | int | None]
 # The interval is cut into so many parts, to see whether the rate still rises.
 PARTS = 5
+# A flow begins with ten segments (RFC 6928), and in slow start each window is twice the one before.
+WINDOWS = (10, 20, 40)
 # A tenth of a second is the shortest interval of iperf3.
 TENTH_S = 0.1
 
@@ -235,3 +237,22 @@ def time_sequence(packets: Sequence[TcpPacket]) -> TimeSequence:
             acked = packet.ack
             result.acked.append((round(packet.time_s - (start_s or 0), 6), acked))
     return result
+
+
+def window_arrivals(acks: str, name: str) -> list[list[int]]:
+    """Return of each of the first windows when its packets came, in microseconds from its first. `acks` is what tcpdump
+    printed, of a receiver that acknowledges each packet; ParseError, with the file's `name`, where it can't be read."""
+    packets = parse_tcpdump(acks, name)
+    data = Counter(packet.to_port for packet in packets).most_common(1)[0][0]
+    times = [
+        packet.time_s
+        for packet in packets
+        if packet.to_port == data and "S" not in packet.flags and not packet.data_bytes
+    ]
+    # The first acknowledges iperf3's greeting.
+    windows, begin = [], 1
+    for size in WINDOWS:
+        window = times[begin : begin + size]
+        windows.append([round(1e6 * (when - window[0])) for when in window])
+        begin += size
+    return windows
