@@ -66,7 +66,7 @@ def series_of(lab: Lab, result: Result, raw: Path) -> Iterator[FlowSeries]:
 
 
 def write_series(folder: Path, series: Sequence[FlowSeries]) -> None:
-    """Write a set's series into its folder; nothing where there are none."""
+    """Write a set's series into its folder, in place of what stood there; nothing where there are none."""
     if not series:
         return
     text = io.StringIO()

@@ -285,6 +285,6 @@ def effective_count(values: Sequence[float]) -> float:
     squares = sum((value - mean) ** 2 for value in values)
     if squares == 0:
         return float(len(values))
-    kept = sum((x - mean) * (y - mean) for x, y in itertools.pairwise(values)) / squares
-    kept = min(max(kept, 0.0), 1.0)
-    return max(1.0, len(values) * (1 - kept) / (1 + kept))
+    correlation = sum((x - mean) * (y - mean) for x, y in itertools.pairwise(values)) / squares
+    correlation = min(max(correlation, 0.0), 1.0)
+    return max(1.0, len(values) * (1 - correlation) / (1 + correlation))

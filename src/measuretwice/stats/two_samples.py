@@ -132,7 +132,7 @@ def noticeable_spread(count: int, power: float = 0.8, significance: float = 0.05
 
 
 def rank_sum(a: Sequence[float], b: Sequence[float]) -> Comparison:
-    """Return the rank-sum test of two samples: does either tend to have the larger values?
+    """Return the rank-sum test of two samples, which asks if either tends to have the larger values.
 
     For values that are far from a normal distribution. `statistic` is U: in how many of all pairs the value of `a` is
     the larger, where a tie counts as half. Of at most `MOST_EXACT_PAIRS` pairs without a tie, p is exact; else it

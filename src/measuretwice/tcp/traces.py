@@ -83,12 +83,12 @@ def sustained_convergence_s(
     first after which nine in ten of all later moments are even, with half a minute left at least.
     """
     moments = [*_even(acked, start_s, end_s)]
-    found, evens = None, 0
+    lasts_from_s, evens = None, 0
     for later, (at_s, even) in enumerate(reversed(moments), start=1):
         evens += even
         if even and evens >= LASTS_SHARE * later and start_s + at_s + LASTS_S <= end_s:
-            found = at_s
-    return found
+            lasts_from_s = at_s
+    return lasts_from_s
 
 
 def _even(
