@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from command_line import call_lab
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
+from measuretwice.lab.load import read_rules
+from measuretwice.lab.schema.results import Rule
 from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.markup import VERDICTS, fill_in, show_symptoms
 from measuretwice.site.render import Renderer
@@ -121,7 +124,10 @@ def test_cards_and_figures() -> None:
     ![Some boxes](figure:two)
 """
     filled = fill_in(
-        text, Facts({"a": True, "b": None}), lambda name, alt: f"[{name}: {alt}]\nits caption"
+        text,
+        Facts({"a": True, "b": None}),
+        lambda name, alt: f"[{name}: {alt}]\nits caption",
+        lambda: {name: Rule(rule=f"{name} is judged.", tried="one seed") for name in "ab"},
     )
     assert filled.count('<div class="verdicts" ') == 1
     assert filled.count("verdicts__one--holds") == filled.count("verdicts__one--open") == 1
@@ -129,7 +135,31 @@ def test_cards_and_figures() -> None:
         '<span class="verdicts__n">3 runs</span>\n<span class="verdicts__at">[Evidence](y.md)</span>'
         in filled
     )
+    assert filled.count('<details class="verdicts__rule">') == 2
+    assert "a is judged. Tried over: one seed.</details>" in filled
     assert filled.endswith("    [two: Some boxes]\n    its caption\n")
+
+
+def test_a_card_without_a_rule_is_refused() -> None:
+    text = '!!! verdict "a"\n    **A**\n    Here: 1\n    2 runs · [Evidence](#x)\n'
+    with pytest.raises(UserError, match=r"'a': the lab's rules.toml has no table"):
+        fill_in(text, Facts({"a": True}), lambda name, alt: "", dict)
+
+
+def test_rules_are_read_and_what_is_wrong_in_them_is_named(tmp_path: Path) -> None:
+    lab = replace(load_lab(ROOT, "scale"), folder=tmp_path)
+    assert read_rules(lab) == {}
+    path = tmp_path / "rules.toml"
+    for text, said in (
+        ('[a]\nrule = "It holds."\n', "a.tried"),
+        ('[a]\nrule = "It holds."\ntried = ""\n', "tried"),
+        ("[a\n", "rules.toml"),
+    ):
+        path.write_text(text)
+        with pytest.raises(UserError, match=said):
+            read_rules(lab)
+    path.write_text('[a]\nrule = "It holds."\ntried = "one seed"\n')
+    assert read_rules(lab)["a"].tried == "one seed"
 
 
 def test_a_question_has_a_field_for_its_answer(tmp_path: Path) -> None:

@@ -204,7 +204,10 @@ def test_a_link_to_a_case_says_its_number() -> None:
 
 
 def test_a_row_of_a_table_sums_up_the_minutes_above_it() -> None:
-    row, of = "| **sum** | **in all** |", lambda text: fill_in(text, Facts(), lambda name, alt: "")
+    row, of = (
+        "| **sum** | **in all** |",
+        lambda text: fill_in(text, Facts(), lambda name, alt: "", dict),
+    )
     head = "| minutes | what |\n|---:|---|\n"
     both = f"{head}| 15 | One. |\n| 8 | Two. |\n{row}\n\n{head}| 4 | Three. |\n{row}\n"
     assert re.findall(r"\*\*(\d+)\*\*", of(both)) == ["23", "4"]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError, has_controls
 from measuretwice.lab.first_try import supporting_range
@@ -24,8 +24,10 @@ from measuretwice.lab.lab import Lab, Trial, name_of, select_trials, short_path
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile, first_problem
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.parameters import Parameter, TrialTable, Value, is_reserved, unit_of
-from measuretwice.lab.schema.results import FigureOf
+from measuretwice.lab.schema.results import FigureOf, Rule
 from measuretwice.lab.spoilers import SEALED, unseal
+
+RULES_FILE = "rules.toml"
 
 
 def find_labs(root: Path) -> dict[str, Path]:
@@ -321,6 +323,23 @@ def _check_first_try(lab: Lab, first_try: FirstTry) -> None:
             raise lab.problem(key, f"shown.by: {shown.by!r} is no parameter")
         if not (shown.most or shown.alike_ratio) and supporting_range(lab, shown) == (None, None):
             raise lab.problem(key, f"shown: no range, and no [[expect]] of {shown.value!r} has one")
+
+
+def read_rules(lab: Lab) -> dict[str, Rule]:
+    """Return by which rule each judgement on the lab's page is made, from its rules.toml; none without that file.
+
+    UserError where it can't be read, or holds anything but rules.
+    """
+    path = lab.folder / RULES_FILE
+    if not path.is_file():
+        return {}
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return TypeAdapter(dict[str, Rule]).validate_python(document)
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_problem(error)}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def _check_selection(lab: Lab, key: str, trials: str) -> None:

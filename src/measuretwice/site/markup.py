@@ -6,7 +6,7 @@ r"""What pages write in Markdown and the kit fills in, once their {{ }} are: fig
 !!! verdict "red_keeps_the_queue_short"               a card, whose verdict is that fact's; cards that follow each
     **The claim**, according to whom                  other make a strip
     Here: what was found
-    of how many · [Evidence](#where)
+    of how many · [Evidence](#where)              (how it is judged stands in the lab's rules.toml)
 
 | **sum** | **in all** |                               in a table: the sum of the numbers above it
 
@@ -22,12 +22,13 @@ $p$, and by itself $$ \frac{1}{p} $$                  formulas, from TeX to Math
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from latex2mathml.converter import convert
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
+from measuretwice.lab.schema.results import Rule
 from measuretwice.site.macros.blocks import indented
 
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
@@ -58,15 +59,21 @@ VERDICTS = {
 }
 
 
-def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
-    """Return a page's Markdown with its figures and cards; `figure` draws one by its name and its alt text.
+def fill_in(
+    text: str,
+    facts: Facts,
+    figure: Callable[[str, str], str],
+    rules: Callable[[], Mapping[str, Rule]],
+) -> str:
+    """Return a page's Markdown with its figures and cards; `figure` draws one by its name and its alt text, and `rules`
+    returns how the page's lab judges each claim.
 
-    UserError for a card that isn't whole, or whose fact is no judgement.
+    UserError for a card that isn't whole, that has no rule, or whose fact is no judgement.
     """
     if match := MISSPELT.search(text):
         raise UserError(f"there are no blocks '!!! {match[1]}': is it '!!! verdict'?")
     text = TABLE.sub(lambda table: _summed(table[0]), text)
-    text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
+    text = CARDS.sub(lambda strip: _strip(strip[0], facts, rules()), text)
     return FIGURE.sub(lambda match: indented(figure(match[3], match[2]), match[1]), text)
 
 
@@ -99,13 +106,16 @@ def ask_questions(text: str, ask: Callable[[str, str, str], str]) -> str:
     return QUESTION.sub(lambda match: ask(match[1], match[3], match[2]), text)
 
 
-def _strip(text: str, facts: Facts) -> str:
-    cards = [_card(facts, match["name"], match["body"]) for match in re.finditer(CARD, text)]
+def _strip(text: str, facts: Facts, rules: Mapping[str, Rule]) -> str:
+    cards = (
+        _card(facts, match["name"], match["body"], rules.get(match["name"]))
+        for match in re.finditer(CARD, text)
+    )
     body = "\n".join(cards)
     return f'<div class="verdicts" role="list" markdown="1">\n\n{body}\n</div>\n\n'
 
 
-def _card(facts: Facts, name: str, body: str) -> str:
+def _card(facts: Facts, name: str, body: str, rule: Rule | None) -> str:
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     evidence = EVIDENCE.search(lines[-1]) if len(lines) == 3 else None
     if evidence is None:
@@ -114,11 +124,19 @@ def _card(facts: Facts, name: str, body: str) -> str:
         )
     claim, result, of = lines[0], lines[1], lines[2][: evidence.start()]
     shape, verdict = VERDICTS[facts.holds(name)]
+    if rule is None:
+        raise UserError(
+            f"verdict {name!r}: the lab's rules.toml has no table [{name}], which says how it is judged"
+        )
     cells = (("word", verdict), ("claim", claim), ("value", result), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
+    judged = (
+        '<details class="verdicts__rule"><summary>How it is judged</summary>'
+        f"{rule.rule} Tried over: {rule.tried}.</details>"
+    )
     return (
         f'<div class="verdicts__one verdicts__one--{shape}" role="listitem" markdown="span">\n'
-        f"{spans}\n</div>\n"
+        f"{spans}\n{judged}\n</div>\n"
     )
 
 

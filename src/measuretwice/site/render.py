@@ -20,6 +20,7 @@ from jinja2.parser import Parser
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Table
+from measuretwice.lab.load import read_rules
 from measuretwice.site import markup
 from measuretwice.site.kit_facts import kit_facts
 from measuretwice.site.layouts import front_matter, laid_out
@@ -226,7 +227,12 @@ class Renderer:
         text = markup.link_cases(text, case)
         text = markup.show_symptoms(text, lambda name: symptom(of_page(), name))
         text = markup.ask_questions(text, lambda *question: asks(of_page(), *question))
-        return markup.fill_in(text, facts, lambda name, alt: figure(of_page(), name, alt))
+        return markup.fill_in(
+            text,
+            facts,
+            lambda name, alt: figure(of_page(), name, alt),
+            lambda: read_rules(of_page().lab),
+        )
 
     def _mark_block(self, value: Any) -> Any:
         """A block of lines is put in at the end, when it is known how far in it stands."""

@@ -179,6 +179,17 @@ class BoxesFigure(FigureOf):
         return [self.by]
 
 
+class Rule(Strict):
+    """How a claim on a lab's page is judged: a table of its rules.toml, by the name of the judgement.
+
+    `rule` says when the claim holds, when it doesn't, and when it can't be told; it is written down before the runs that
+    it judges. `tried` says over which settings, beside those of the claim, the verdict was tried. Both as text.
+    """
+
+    rule: str = Field(min_length=1)
+    tried: str = Field(min_length=1)
+
+
 class SequenceFigure(FigureOf):
     kind: Literal["sequence"]
 
