@@ -22,6 +22,8 @@ def test_a_table_as_people_have_it(table: dict[str, Any], tmp_path: Path) -> Non
     assert done.returncode == table["exit"], said
     for words in table.get("says", ()):
         assert words in said
+    for words in table.get("never", ()):
+        assert words not in said
 
 
 def test_most_kinds_of_faults_have_a_table_that_is_like_them_and_sound() -> None:

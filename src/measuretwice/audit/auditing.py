@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from measuretwice.audit import beside, columns, sums, together
+from measuretwice.audit import beside, columns, laws, sums, together
 from measuretwice.audit.cells import find_unit, places_of, words_of
 from measuretwice.audit.columns import (
     NAMES,
@@ -17,7 +17,7 @@ from measuretwice.audit.columns import (
     Known,
 )
 from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
-from measuretwice.audit.rules import Row, off_in
+from measuretwice.audit.rules import QUOTIENTS, Row, off_in
 from measuretwice.audit.sheets import Table, read_tables
 from measuretwice.audit.table import Given, Reading, read_rows
 from measuretwice.base.errors import UserError
@@ -249,7 +249,22 @@ def _off_by_words(
     summed, sums_seen = beside.totals_off(table, places)
     problems = [*beside.columns_off(table), *changed, *unordered, *arrived, *summed]
     compared = {CHANGES: changes, ORDER: ordered, ENDS: ends, TOTALS: sums_seen}
-    return problems, compared, in_order | of_ends
+    followed, by_laws, of_laws = laws.laws_off(table, _compared_elsewhere(by_name))
+    off = {line for problem in problems for line in problem.lines}
+    problems += [problem for problem in followed if off.isdisjoint(problem.lines)]
+    return problems, compared | dict(by_laws), in_order | of_ends | of_laws
+
+
+def _compared_elsewhere(by_name: Known) -> set[frozenset[int]]:
+    """The places of columns that rows are compared by, where their names are known."""
+    place = {name: columns[0].place for name, columns in by_name.items()}
+    sets = [("bytes", rate, "duration") for rate in ("goodput", "total")] + [
+        ("utilisation", rate, "link") for rate in ("goodput", "total", "per_flow")
+    ]
+    sets += [(a, b, c) for a, b, c in QUOTIENTS]
+    return {
+        frozenset(place[name] for name in names) for names in sets if place.keys() >= set(names)
+    }
 
 
 def _by_words_alone(table: Table) -> TableReport | None:
