@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from measuretwice.audit.cells import Number, number_in, plain_words, words_of
@@ -14,77 +15,151 @@ from measuretwice.audit.markup import Line
 from measuretwice.audit.report import Problem
 from measuretwice.audit.rules import place_of
 from measuretwice.audit.sheets import Table
-from measuretwice.audit.sums import MEAN_TOLERANCE, WORDS, means_of, meets
+from measuretwice.audit.sums import MEAN_TOLERANCE, PICKS, WORDS, means_of, meets
 
 # Words of columns that compare the two before them, and how people do: in per cent of the first or the second, or times.
 CHANGE = re.compile(
-    r"\b(?:change|diff\w*|delta|gain|improvement|increase|speed ?up|ratio|overhead|slow ?down|efficiency|vs)\b"
+    r"\b(?:changes?|diff\w*|delta|gain|improvements?|increase|decrease|reduction|speed ?up|ratio|overhead|slow ?down|efficiency|vs)\b"
 )
 CHANGES: tuple[Callable[[float, float], float], ...] = (
     lambda a, b: b / a - 1, lambda a, b: 1 - b / a, lambda a, b: a / b - 1, lambda a, b: 1 - a / b,
     lambda a, b: b / a, lambda a, b: a / b, lambda a, b: b - a, lambda a, b: a - b,
 )  # fmt: skip
+UNSIGNED = CHANGES[:4]
 
 
-def columns_off(table: Table) -> Iterator[Problem]:
-    """Yield the lines whose mean or total isn't that of the numbered columns beside it, as of trials 1 to 5, with the
-    reason; nothing where it is so in most lines, since the columns are of something else then."""
+# What sums up columns that stand beside it.
+ROW_KINDS = ("mean", "total", "sum", "median", "min", "max")
+
+
+def columns_off(table: Table) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines whose mean, total or median isn't that of the numbered columns beside it, as of trials 1 to 5, where
+    it is so in most lines; else the columns are of something else; how many were compared, and the columns' places."""
     plain = [words_of(heading)[0] for heading in table.headings]
     stems: dict[str, list[int]] = {}
     for place, words in enumerate(plain):
         if re.search(r"\b\d+\b", words):
             stems.setdefault(re.sub(r"\b\d+\b", "", words).strip(), []).append(place)
-    groups = [
-        (stem, places) for stem, places in stems.items() if len(places) > 1 and "flow" not in stem
-    ]
+    groups = [(s, places) for s, places in stems.items() if len(places) > 1 and "flow" not in s]
+    problems, compared, used = list[Problem](), 0, set[int]()
     for place, words in enumerate(plain):
         for stem, places in groups if len(groups) == 1 else ():
-            if place in places or not set(words.split()) - set(stem.split()) <= {
-                "mean",
-                "total",
-                "sum",
-                "rate",
-                "throughput",
-            }:
+            beside = set(words.split()) - set(stem.split())
+            if place in places or not beside <= {*ROW_KINDS, "rate", "throughput"}:
                 continue
-            kind = next(
-                (WORDS[word] for word in words.split() if word in ("mean", "total", "sum")), ""
-            )
+            kind = next((WORDS[word] for word in words.split() if word in ROW_KINDS), "")
             off = [
                 Problem((line.number,), line.cells[0], "summary", text)
                 for line in table.lines
                 if kind and (text := _column_off(table, line, kind, place, places))
             ]
-            if len(off) * 2 <= len(table.lines) > 1:
-                yield from off
+            if kind and len(off) * 2 <= len(table.lines) > 1:
+                problems += off
+                compared += len(table.lines)
+                used |= {place, *places}
+    return problems, compared, used
 
 
-def changes_off(table: Table) -> tuple[list[Problem], int]:
-    """Return the lines whose change isn't that of the two columns of numbers before it, where it is so in most lines; and
-    how many were compared."""
-    problems, compared = [], 0
+@dataclass(frozen=True)
+class _Change:
+    """A change as a line states it, and the two numbers that it may be of, with what these are called."""
+
+    line: Line
+    stated: Number
+    a: Number
+    b: Number
+    whose: str
+
+
+def changes_off(table: Table) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines whose change isn't that of two columns beside it, or of a column from a line above, where it is so
+    in most lines; how many were compared, and the places of the columns."""
+    problems: list[Problem] = []
+    compared, places = 0, set[int]()
     named = [n for n, heading in enumerate(table.headings) if CHANGE.search(words_of(heading)[0])]
-    for place in [n for n in named if not name_of(table.headings[n])[0]]:
-        before = [n for n in range(place) if len(list(table.numbers(n))) == len(table.lines)][-2:]
-        rows = []
-        for line in table.lines if len(before) == 2 else ():
-            cells = [line.cell(place).removeprefix("+"), *(line.cell(n) for n in before)]
-            pairs = [number_in(cell, table.decimal_comma) for cell in cells]
-            numbers = [n.times(unit) if unit else n for n, unit in pairs if n]
-            if len(numbers) == 3 and min(numbers[1].low, numbers[2].low) > 0:
-                rows.append((line, numbers))
-        wrong = {c: [row for row in rows if not _is_change(row[1], c)] for c in CHANGES}
-        change = min(wrong, key=lambda c: len(wrong[c]))
-        if len(rows) < 3 or len(wrong[change]) * 3 > len(rows):
+    for place in [n for n in named if name_of(table.headings[n])[0] in ("", "goodput", "rtt")]:
+        found = _changes_of(table, place)
+        if not found:
             continue
+        change, rows, wrong, used = found
         compared += len(rows)
-        for line, (_, a, b) in wrong[change]:
-            again = change(a.value, b.value)
-            shown = f"{100 * again:.4g} %" if "%" in line.cell(place) else f"{again:.4g}"
-            stated = f"{table.headings[place]} {line.cell(place)}"
-            text = f"{stated}; of the two columns before it {shown}"
-            problems.append(Problem((line.number,), line.cells[0], "quotient", text))
-    return problems, compared
+        places |= {place, *used}
+        for row in wrong:
+            again = change(row.a.value, row.b.value)
+            cell = row.line.cell(place)
+            percent = "%" in cell or "%" in table.headings[place]
+            shown = f"{100 * again:.4g} %" if percent else f"{again:.4g}"
+            text = f"{table.headings[place]} {cell}; of {row.whose} {shown}"
+            problems.append(Problem((row.line.number,), row.line.cells[0], "quotient", text))
+    return problems, compared, places
+
+
+def _changes_of(
+    table: Table, place: int
+) -> tuple[Callable[[float, float], float], list[_Change], list[_Change], set[int]] | None:
+    """What a column of changes is of: how it is computed, the lines that state one, those in which it isn't that, and the
+    columns; None where it is of nothing that stands there in most lines."""
+    full = [
+        n for n in range(len(table.headings)) if len(list(table.numbers(n))) == len(table.lines)
+    ]
+    numeric = [n for n in full if n != place]
+    before = [n for n in numeric if n < place][-2:]
+    pairs = [tuple(before)] if len(before) == 2 else []
+    pairs += [pair for pair in pairwise(numeric) if pair not in pairs]
+    sets = [(_beside(table, place, a, b), {a, b}) for a, b in pairs]
+    sets += [(_from_above(table, place, column), {column}) for column in numeric]
+    for number, (rows, places) in enumerate(sets):
+        # Of what stands elsewhere only what agrees to its last digit.
+        slack = MEAN_TOLERANCE if number < 1 and pairs and len(before) == 2 else MEAN_TOLERANCE / 5
+        for change in CHANGES if len(rows) > 2 else ():
+            wrong = [row for row in rows if not _is_change(row, change, slack)]
+            right = [row for row in rows if row not in wrong and row.stated.value]
+            if len(wrong) * 3 <= len(rows) and len({row.stated.value for row in right}) > 1:
+                return change, rows, wrong, places
+    return None
+
+
+def _beside(table: Table, place: int, first: int, second: int) -> list[_Change]:
+    rows = []
+    which = (
+        "the two columns before it"
+        if (first, second) < (place, place) and second == place - 1
+        else (f"{table.headings[first]!r} and {table.headings[second]!r}")
+    )
+    for line in table.lines:
+        stated = _stated(table, line, place)
+        a, b = (_number_at(table, line, n) for n in (first, second))
+        if stated and a and b and min(a.low, b.low) > 0:
+            rows.append(_Change(line, stated, a, b, which))
+    return rows
+
+
+def _from_above(table: Table, place: int, column: int) -> list[_Change]:
+    """The changes of a column from the last line that states none, or 0."""
+    rows, base = [], None
+    for line in table.lines:
+        stated, own = _stated(table, line, place), _number_at(table, line, column)
+        if stated is None or stated.value == 0:
+            base = (line, own)
+        elif base and base[1] and own and min(base[1].low, own.low) > 0:
+            cells = f"{line.cell(column)} after {base[0].cell(column)} in line {base[0].number}"
+            whose = f"{table.headings[column]}, {cells},"
+            rows.append(_Change(line, stated, base[1], own, whose))
+    return rows
+
+
+def _stated(table: Table, line: Line, place: int) -> Number | None:
+    """The change that a cell states, as a ratio where it is per cent: +17.8 %, 2.1x, 12 % faster."""
+    match = re.match(r"[^\d+.-]{0,3}([+-]?[\d.,]+)\s*(%?)", line.cell(place).replace("\u2212", "-"))
+    number = number_in(match[1], table.decimal_comma)[0] if match else None
+    if number is None or not match:
+        return None
+    return number * 0.01 if match[2] or "%" in table.headings[place] else number
+
+
+def _number_at(table: Table, line: Line, place: int) -> Number | None:
+    number, unit = number_in(line.cell(place), table.decimal_comma)
+    return number.times(unit) if number and unit else number
 
 
 def orders_off(table: Table, places_read: Collection[int]) -> tuple[list[Problem], int, set[int]]:
@@ -247,11 +322,15 @@ def ends_off(table: Table) -> tuple[list[Problem], int, set[int]]:
     return problems, compared, places
 
 
-def _is_change(numbers: Sequence[Number], change: Callable[[float, float], float]) -> bool:
-    stated, a, b = numbers
-    ends = [change(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-    slack = MEAN_TOLERANCE * max(1.0, abs(stated.value))
-    return stated.high >= min(ends) - slack and stated.low <= max(ends) + slack
+def _is_change(row: _Change, change: Callable[[float, float], float], slack: float) -> bool:
+    ends = [change(x, y) for x in (row.a.low, row.a.high) for y in (row.b.low, row.b.high)]
+    slack *= max(1.0, abs(row.stated.value))
+    low, high = min(ends) - slack, max(ends) + slack
+    stated = row.stated
+    # What is better may be less, so the sign may be left out.
+    return (stated.high >= low and stated.low <= high) or (
+        change in UNSIGNED and stated.high >= -high and stated.low <= -low
+    )
 
 
 def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:
@@ -268,6 +347,9 @@ def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequenc
     near = any(
         abs(stated.value - mean) <= half + MEAN_TOLERANCE * abs(mean) for mean in means_of(values)
     )
+    if pick := PICKS.get(kind):
+        ends = [pick([getattr(n, end) for n in column]) for end in ("value", "low", "high")]
+        total = Number(*ends)
     if near if kind == "mean" else meets(stated, total):
         return ""
     again = statistics.fmean(values) if kind == "mean" else total.value

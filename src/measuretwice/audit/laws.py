@@ -166,7 +166,7 @@ def _combinations(
                 for c in others
                 if re.search(r"\b(?:mss|segment size|packet size)\b", c.words)
             )
-    if rate:
+    if rate or "sqrt" in column.words:
         yield from (((other, -0.5),) for other in others if _is_loss(other))
 
 

@@ -42,7 +42,7 @@ class Recomputed:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What an audit found in one table, or in one way to read it. `kind` is what a row is: `flow` or `run`. Notes aren't
+    """What an audit found in one table, or in one way to read it. `kind` is what a row is: `flow`, `run` or `quantity`. Notes aren't
     off. `looked_at` has what was compared, with the number of rows; `row_of` the row's line for each line that has but a value."""
 
     title: str
@@ -105,7 +105,7 @@ def lines_of(report: Report) -> Iterator[str]:
 
 
 def _table(report: Report, table: TableReport) -> Iterator[str]:
-    row_is = "a flow" if table.kind == "flow" else "a run, or a part of one"
+    row_is = {"flow": "a flow", "quantity": "a quantity"}.get(table.kind, "a run, or a part of one")
     title = f" ({table.title})" if table.title else ""
     yield f"{report.source}{title}: {table.rows} row{'s' * (table.rows != 1)}, each {row_is}"
     if table.columns:
@@ -124,7 +124,9 @@ def _table(report: Report, table: TableReport) -> Iterator[str]:
         yield f"can't be true: {table.lines_off}{of_all}"
         yield from _problems(table.problems, table.place)
     elif table.looked_at:
-        yield f"nothing {'that was read' if table.unused else 'in it'} is impossible"
+        several = len(report.tables) > 1
+        read = "that was read" if table.unused else "in these columns" if several else "in it"
+        yield f"nothing {read} is impossible"
     else:
         no_rate = ", and no --rate was given" if report.rate_bps is None else ""
         yield f"nothing was compared: by what was read, no row can be checked{no_rate}"

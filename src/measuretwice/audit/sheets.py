@@ -67,7 +67,7 @@ IPERF2_HEADINGS = (
 @dataclass(frozen=True)
 class Table:
     """A table: headings and lines, which may have fewer cells or more than the headings. `place` is what a line's number
-    counts: a line of the file, or a column of a table that lies on its side."""
+    counts: a line of the file, or a column of a table that lies on its side, which is `lying` as it stood."""
 
     source: str
     headings: tuple[str, ...]
@@ -75,6 +75,7 @@ class Table:
     decimal_comma: bool
     title: str = ""
     place: str = "line"
+    lying: Table | None = None
 
     def numbers(self, place: int) -> Iterator[tuple[Number, Unit | None]]:
         """Yield the numbers of a column, by its index, and their units, without the cells that hold none."""
@@ -444,7 +445,11 @@ def _turned(table: Table) -> Table:
         if place and place != units and not NO_RUN.match(heading)
     )
     headings = ("name", *(_with_its_unit(line, 0, units) for line in table.lines))
-    return replace(table, headings=headings, lines=lines, place="column") if lines else table
+    return (
+        replace(table, headings=headings, lines=lines, place="column", lying=table)
+        if lines
+        else table
+    )
 
 
 def _wide(table: Table, metric: int, held: Sequence[int], keys: Sequence[int]) -> Table:
