@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from measuretwice.backends import virtual as kernel
-from measuretwice.cli.describe import described
+from measuretwice.cli.release import described
 
 ROOT = Path(__file__).parents[2]
 

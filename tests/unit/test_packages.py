@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/measuretwice"
 # What runs with the site's packages: `./lab docs` and `./lab release` install them first.
-SITE = ("site/", "release/", "facts/", "cli/docs.py", "cli/release.py", "cli/describe.py")
+SITE = ("site/", "release/", "facts/", "cli/docs.py", "cli/release.py")
 CLUSTER = {"dask", "distributed"}
 MODULES = sorted(
     path for path in PACKAGE.rglob("*.py") if not str(path.relative_to(PACKAGE)).startswith(SITE)

@@ -6,10 +6,9 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from measuretwice.audit import beside, columns, laws, sums, together
-from measuretwice.audit.cells import find_unit, listed, places_of, words_of
+from measuretwice.audit.cells import find_unit, places_of, words_of
 from measuretwice.audit.columns import (
     NAMES,
     OF_RUNS,
@@ -38,8 +37,6 @@ OTHER = re.compile(
     rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
 MEANS = "means and medians, of the columns that they are of"
-# These say no more than how far values are apart, and a hop is a place.
-SPREADS = re.compile(rf"\b(?:{'|'.join(columns.SPREADS)}|hop|last|start|end|jitter|variance|var)\b")
 CHANGES, ORDER = "changes, of what they are changes of", "the order of least, mean and most"
 ENDS, TOTALS = "what arrived, of what was sent", "totals, of the columns before them"
 # What is looked at where a row has these columns.
@@ -105,7 +102,7 @@ def audit_table(
             audited = [(plain, [], set())]
         audited = _read_in_any(_of_one_rate(audited))
         if not own and not any(report.compared or report.recomputed for report, *_ in audited):
-            unseen += _numbers_unread(table, audited[0][0])
+            unseen += laws.numbers_unread(table, audited[0][0])
         audited += [(r, [], set()) for r in _as_it_stood(table)]
         for report, unread, effects in audited:
             already = {(p.lines, p.text) for earlier in reports for p in earlier.problems}
@@ -156,23 +153,6 @@ def _read_in_any(
         (replace(report, unused=tuple(h for h in report.unused if h not in read)), unread, effects)
         for report, unread, effects in audited
     ]
-
-
-def _numbers_unread(table: Table, report: TableReport) -> Iterator[str]:
-    """Say which columns of numbers were not read, where no other was compared with any."""
-    read = [column.place for column in report.columns if table.values(column.place)]
-    places = [n for n, heading in enumerate(table.headings) if heading in report.unused]
-    left = []
-    for n in places:
-        values, words = table.values(n), words_of(table.headings[n])[0]
-        named = laws.NO_VALUE.search(words) or SPREADS.search(words)
-        # What rises from row to row before all that was measured is what was set.
-        rising = n < min(read, default=0) and all(a < b for a, b in pairwise(values))
-        if len(set(values)) > 1 and len(values) * 2 > len(table.lines) and not named and not rising:
-            left.append(table.headings[n])
-    if left:
-        several = "these columns of numbers were" if len(left) > 1 else "a column of numbers was"
-        yield f"{several} not read: {listed(left)}"
 
 
 def _as_it_stood(table: Table) -> Iterator[TableReport]:
@@ -297,13 +277,17 @@ def _off_by_words(
     unordered, ordered, in_order = beside.orders_off(table, places)
     arrived, ends, of_ends = beside.ends_off(table)
     summed, sums_seen = beside.totals_off(table, places)
-    means, of_means, meant = beside.columns_off(table)
+    means, of_means, places_of_means = beside.columns_off(table)
     problems = [*means, *changed, *unordered, *arrived, *summed]
     compared = {CHANGES: changes, ORDER: ordered, ENDS: ends, TOTALS: sums_seen, MEANS: of_means}
     followed, by_laws, of_laws = laws.laws_off(table, _compared_elsewhere(by_name))
     off = {line for problem in problems for line in problem.lines}
     problems += [problem for problem in followed if off.isdisjoint(problem.lines)]
-    return problems, compared | dict(by_laws), in_order | of_ends | of_laws | of_changes | meant
+    return (
+        problems,
+        compared | dict(by_laws),
+        in_order | of_ends | of_laws | of_changes | places_of_means,
+    )
 
 
 def _compared_elsewhere(by_name: Known) -> set[frozenset[int]]:

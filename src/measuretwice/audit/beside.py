@@ -78,10 +78,10 @@ def changes_off(table: Table) -> tuple[list[Problem], int, set[int]]:
     compared, places = 0, set[int]()
     named = [n for n, heading in enumerate(table.headings) if CHANGE.search(words_of(heading)[0])]
     for place in [n for n in named if name_of(table.headings[n])[0] in ("", "goodput", "rtt")]:
-        found = _changes_of(table, place)
-        if not found:
+        of_column = _changes_of(table, place)
+        if not of_column:
             continue
-        change, rows, wrong, used = found
+        change, rows, wrong, used = of_column
         compared += len(rows)
         places |= {place, *used}
         for row in wrong:
@@ -97,7 +97,7 @@ def changes_off(table: Table) -> tuple[list[Problem], int, set[int]]:
 def _changes_of(
     table: Table, place: int
 ) -> tuple[Callable[[float, float], float], list[_Change], list[_Change], set[int]] | None:
-    """What a column of changes is of: how it is computed, the lines that state one, those in which it isn't that, and the
+    """Return what a column of changes is of: how it is computed, the lines that state one, those in which it isn't that, and the
     columns; None where it is of nothing that stands there in most lines."""
     full = [
         n for n in range(len(table.headings)) if len(list(table.numbers(n))) == len(table.lines)

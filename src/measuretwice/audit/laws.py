@@ -8,12 +8,12 @@ import re
 import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 
-from measuretwice.audit.cells import Number, Unit, number_in, words_of
-from measuretwice.audit.columns import LOSS
+from measuretwice.audit.cells import Number, Unit, listed, number_in, words_of
+from measuretwice.audit.columns import LOSS, SPREADS
 from measuretwice.audit.markup import Line
-from measuretwice.audit.report import Problem
+from measuretwice.audit.report import Problem, TableReport
 from measuretwice.audit.sheets import Table
 from measuretwice.audit.sums import kinds_of
 
@@ -37,6 +37,8 @@ UNIT_QUOTIENTS = (
     1.0, 8.0, 1.25, 1.024, 1.048576, 1.073741824, 8.192, 8.388608, 8.589934592, 9.765625, 9.5367431640625, 9.31322574615,
     1.220703125, 1.1920928955, 6.0, 3.6, 2.0, 5.0,
 )  # fmt: skip
+# These say no more than how far values are apart, and a hop is a place.
+APART = re.compile(rf"\b(?:{'|'.join(SPREADS)}|hop|last|start|end|jitter|variance|var)\b")
 # How near lines must be to each other, and how many such sets of columns chance may make.
 NEARNESS, BY_CHANCE = (0.002, 0.01), 1e-3
 # How near a constant is to one of units, where it was computed rather than measured.
@@ -76,7 +78,7 @@ class _Law:
 
     @property
     def words(self) -> str:
-        """What it is, in words."""
+        """Return what it is, in words."""
         above = [f"{c.heading!r}" for c, power in self.factors if power > 0]
         below = [f"{c.heading!r}" for c, power in self.factors if power == -1]
         below += [f"the root of {c.heading!r}" for c, power in self.factors if power == -0.5]
@@ -89,20 +91,20 @@ class _Law:
         return text + "".join(f" over {name}" for name in below) + times
 
     def again(self, line: int) -> float:
-        """What a line's number would be."""
+        """Return what a line's number would be."""
         powers = [math.pow(c.by_line[line].value, power) for c, power in self.factors]
         return math.prod([self.constant, *powers])
 
 
 def body_of(table: Table) -> list[Line]:
-    """The lines that sum no others up."""
+    """Return the lines that sum no others up."""
     texts = [n for n in range(len(table.headings)) if len(table.values(n)) * 2 < len(table.lines)]
     kinds = kinds_of(table.lines, texts)
     return [line for line in table.lines if line.number not in kinds]
 
 
 def _columns_of_numbers(table: Table, lines: Sequence[Line]) -> list[_Values]:
-    found = []
+    columns = []
     for place, heading in enumerate(table.headings):
         cells = {n: number_in(x.cell(place), table.decimal_comma) for n, x in enumerate(lines)}
         held = {n: (number, unit) for n, (number, unit) in cells.items() if number}
@@ -117,12 +119,12 @@ def _columns_of_numbers(table: Table, lines: Sequence[Line]) -> list[_Values]:
         }
         if len(numbers) >= LEAST_AGREEING:
             cell_unit = next((u for _, u in held.values() if u), None)
-            found.append(_Values(place, heading, words, unit or cell_unit, numbers))
-    return found[:MOST_TRIED]
+            columns.append(_Values(place, heading, words, unit or cell_unit, numbers))
+    return columns[:MOST_TRIED]
 
 
-def laws_of(table: Table, known: Collection[frozenset[int]]) -> list[_Law]:
-    """Return what columns follow from others by, in most lines and hardly by chance; the simplest first. `known` has the
+def laws_of(table: Table, elsewhere: Collection[frozenset[int]]) -> list[_Law]:
+    """Return what columns follow from others by, in most lines and hardly by chance; the simplest first. `elsewhere` has the
     places of columns that are compared elsewhere."""
     lines = body_of(table)[:MOST_LINES]
     columns = _columns_of_numbers(table, lines)
@@ -130,7 +132,7 @@ def laws_of(table: Table, known: Collection[frozenset[int]]) -> list[_Law]:
         (column, factors)
         for column in columns
         for factors in _combinations(column, columns)
-        if frozenset({column.place, *(c.place for c, _ in factors)}) not in known
+        if frozenset({column.place, *(c.place for c, _ in factors)}) not in elsewhere
     ]
     laws = [law for column, factors in tried if (law := _law(column, factors, len(tried)))]
     return sorted(laws, key=lambda law: (len(law.off) > 0, len(law.factors), law.chance))
@@ -196,8 +198,8 @@ def _carried(rate: _Values, amount: _Values, time: _Values) -> bool:
 
 def _law(column: _Values, factors: tuple[tuple[_Values, float], ...], tried: int) -> _Law | None:
     """Return the law that most lines obey, where it is one and hardly by chance."""
-    taken = [column, *(c for c, _ in factors)]
-    lines = [n for n in column.by_line if all(n in c.by_line for c in taken)]
+    members = [column, *(c for c, _ in factors)]
+    lines = [n for n in column.by_line if all(n in c.by_line for c in members)]
     if len(lines) < LEAST_AGREEING:
         return None
     logs = {
@@ -208,7 +210,7 @@ def _law(column: _Values, factors: tuple[tuple[_Values, float], ...], tried: int
     for near in NEARNESS:
         middle = max(logs.values(), key=lambda v: sum(abs(v - o) <= near for o in logs.values()))
         agreeing = [n for n in lines if abs(logs[n] - middle) <= near]
-        spreads = [c.spread(agreeing) for c in taken]
+        spreads = [c.spread(agreeing) for c in members]
         varied = [spread for spread in spreads if spread > 1e-9]
         if len(agreeing) < LEAST_AGREEING or len(varied) < 2 or min(varied) <= 4 * near:
             continue
@@ -271,12 +273,12 @@ def _is_off(law: _Law, line: int, near: float) -> bool:
 
 
 def laws_off(
-    table: Table, known: Collection[frozenset[int]]
+    table: Table, elsewhere: Collection[frozenset[int]]
 ) -> tuple[list[Problem], list[tuple[str, int]], set[int]]:
     """Return the lines in which a column isn't the product or quotient of others that it is in most lines; what was
     compared, in how many lines; and the places of the columns."""
     lines = body_of(table)[:MOST_LINES]
-    laws = laws_of(table, known)
+    laws = laws_of(table, elsewhere)
     problems: dict[int, Problem] = {}
     seen: dict[int, tuple[str, int]] = {}
     places: set[int] = set()
@@ -293,3 +295,20 @@ def laws_off(
             label = lines[n].cells[0] if not re.match(r"[\d.]+$", lines[n].cells[0]) else ""
             problems.setdefault(n, Problem((lines[n].number,), label, "quotient", text))
     return list(problems.values()), list(seen.values()), places
+
+
+def numbers_unread(table: Table, report: TableReport) -> Iterator[str]:
+    """Say which columns of numbers were not read, where no other was compared with any."""
+    read = [column.place for column in report.columns if table.values(column.place)]
+    places = [n for n, heading in enumerate(table.headings) if heading in report.unused]
+    left = []
+    for n in places:
+        values, words = table.values(n), words_of(table.headings[n])[0]
+        named = NO_VALUE.search(words) or APART.search(words)
+        # What rises from row to row before all that was measured is what was set.
+        rising = n < min(read, default=0) and all(a < b for a, b in pairwise(values))
+        if len(set(values)) > 1 and len(values) * 2 > len(table.lines) and not named and not rising:
+            left.append(table.headings[n])
+    if left:
+        several = "these columns of numbers were" if len(left) > 1 else "a column of numbers was"
+        yield f"{several} not read: {listed(left)}"

@@ -147,7 +147,7 @@ def _prepare(root: Path, pages: Path, instructor: bool) -> None:
         text = "# Made by ./lab docs.\nINHERIT: ../mkdocs.yml\ndocs_dir: ../docs/pages\n"
         write_text(settings, text)
         return
-    from measuretwice.cli.describe import described
+    from measuretwice.cli.release import described
     from measuretwice.site.build import prepare
 
     prepare(root, pages, instructor=instructor, commands=described())

@@ -1,18 +1,21 @@
-"""`lab release`: the kit for students, without answers, as a folder, an archive and a site."""
+"""`lab release`: the kit for students, without answers, as a folder, an archive and a site; and the commands of
+./lab as its site's reference shows them."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 from typing import Literal
 
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.describe import described
 from measuretwice.cli.docs import build_site, need_mkdocs
-from measuretwice.cli.main import INSTRUCTORS
+from measuretwice.cli.main import INSTRUCTORS, cli
 from measuretwice.cli.options import PATH, root_folder
 from measuretwice.release import archive, make_release
+from measuretwice.site.reference import Command, Option, cell
 
 
 @click.command()
@@ -54,3 +57,35 @@ def _add_site(release: Path) -> None:
     for path in (release / "build").glob("*"):
         path.unlink()
     (release / "build").rmdir()
+
+
+# The commands, for the reference
+
+
+def described() -> list[Command]:
+    """Return every command of ./lab as click knows it."""
+    commands = []
+    top = click.Context(cli, info_name="./lab")
+    for name in sorted(cli.commands):
+        command = cli.get_command(top, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=top)
+        records = [
+            record
+            for parameter in command.get_params(context)
+            if isinstance(parameter, click.Option)
+            and "--help" not in parameter.opts
+            and (record := parameter.get_help_record(context)) is not None
+        ]
+        options = [Option(cell(_plain(names)), cell(_plain(text))) for names, text in records]
+        usage = command.get_usage(context).removeprefix("Usage: ")
+        help_text = inspect.cleandoc(command.help or "")
+        commands.append(Command(name, " ".join(usage.split()), help_text, options))
+    return commands
+
+
+def _plain(text: str) -> str:
+    """click's words for a range in plain ones: [1<=x<=3] becomes [1 to 3]."""
+    text = re.sub(r"\b(INTEGER|FLOAT)( RANGE)?\b", "N", text)
+    text = re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text)
+    return text.replace("x>=", "at least ").replace("x>", "more than ")
