@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.audit import beside, columns, laws, sums, together
-from measuretwice.audit.cells import find_unit, places_of, words_of
+from measuretwice.audit.cells import by_encoding, find_unit, listed, places_of, words_of
 from measuretwice.audit.columns import (
     NAMES,
     OF_RUNS,
@@ -16,7 +16,7 @@ from measuretwice.audit.columns import (
     Choice,
     Known,
 )
-from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
+from measuretwice.audit.report import Problem, Recomputed, Report, TableReport, read_in_any
 from measuretwice.audit.rules import QUOTIENTS, Row, off_in
 from measuretwice.audit.sheets import Table, read_tables
 from measuretwice.audit.table import Given, Reading, read_rows
@@ -33,9 +33,11 @@ WAYS = (
 )
 # With these a table has a rate; and words of headings that name none.
 RATES = {"goodput", "total", "per_flow", "sent_rate", "1 goodput", "squares", "index", "value"}
+SAME_TIME = 1.1
 OTHER = re.compile(
-    rf"\b(?:{columns.NO_AMOUNT}|id|hops?|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
+    rf"\b(?:{columns.NO_AMOUNT}|rto|id|hops?|var|rttvar|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
+INTERVALS = "means, within their intervals"
 MEANS = "means and medians, of the columns that they are of"
 CHANGES, ORDER = "changes, of what they are changes of", "the order of least, mean and most"
 ENDS, TOTALS = "what arrived, of what was sent", "totals, of the columns before them"
@@ -96,11 +98,14 @@ def audit_table(
             plain = None if own else _by_words_alone(table)
             if not plain or "in which unit" in str(error):
                 refused.append(error)
+                if laws.has_numbers(table) and "in which unit" not in str(error):
+                    named = listed([h for h in table.headings if h not in ("", "section")], 6)
+                    unseen.append(f"a table with the columns {named}: none of them is known")
                 if "in which unit" in str(error):
                     unseen.append(str(error).removeprefix(f"{source}: "))
                 continue
             audited = [(plain, [], set())]
-        audited = _read_in_any(_of_one_rate(audited))
+        audited = read_in_any(_of_one_rate(audited))
         if not own and not any(report.compared or report.recomputed for report, *_ in audited):
             unseen += laws.numbers_unread(table, audited[0][0])
         audited += [(r, [], set()) for r in _as_it_stood(table)]
@@ -111,7 +116,7 @@ def audit_table(
             unseen += [text for text in unread if text not in unseen]
             used |= effects
     if not reports:
-        raise UserError(f"{refused[0]}{_by_encoding(content)}")
+        raise UserError(f"{refused[0]}{by_encoding(content)}")
     unseen = [*_without_effect(given, used, reports), *unseen]
     return Report(source, tuple(reports), tuple(unseen), len(refused), rate_bps)
 
@@ -144,17 +149,6 @@ def _of_one_rate(
     ]
 
 
-def _read_in_any(
-    audited: list[tuple[TableReport, list[str], set[str]]],
-) -> list[tuple[TableReport, list[str], set[str]]]:
-    """The ways to read a table; what another way reads isn't unread."""
-    read = {column.heading for report, _, _ in audited for column in report.columns}
-    return [
-        (replace(report, unused=tuple(h for h in report.unused if h not in read)), unread, effects)
-        for report, unread, effects in audited
-    ]
-
-
 def _as_it_stood(table: Table) -> Iterator[TableReport]:
     """Yield the report on a table that lay on its side, as it stood: of its columns that follow from others."""
     if table.lying is None:
@@ -167,15 +161,6 @@ def _as_it_stood(table: Table) -> Iterator[TableReport]:
         yield TableReport(
             table.title, "line", "quantity", len(table.lying.lines), (), (), tuple(looked_at), (), problems, ()
         )  # fmt: skip
-
-
-def _by_encoding(content: bytes) -> str:
-    """Return advice for headings that may have been read in another encoding than their own; empty where they weren't."""
-    try:
-        content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
-    except UnicodeDecodeError:
-        return ". The file isn't in UTF-8: if these headings look wrong, save it as UTF-8 first"
-    return ""
 
 
 def _without_effect(given: Given, used: set[str], reports: Sequence[TableReport]) -> Iterator[str]:
@@ -278,15 +263,24 @@ def _off_by_words(
     arrived, ends, of_ends = beside.ends_off(table)
     summed, sums_seen = beside.totals_off(table, places)
     means, of_means, places_of_means = beside.columns_off(table)
-    problems = [*means, *changed, *unordered, *arrived, *summed]
-    compared = {CHANGES: changes, ORDER: ordered, ENDS: ends, TOTALS: sums_seen, MEANS: of_means}
+    inside, in_intervals, of_intervals = beside.intervals_off(table)
+    problems = [*means, *changed, *unordered, *arrived, *summed, *inside]
+    compared = {
+        CHANGES: changes,
+        ORDER: ordered,
+        ENDS: ends,
+        TOTALS: sums_seen,
+        MEANS: of_means,
+        INTERVALS: in_intervals,
+    }
     followed, by_laws, of_laws = laws.laws_off(table, _compared_elsewhere(by_name))
+    problems += beside.copies_off(table, laws.body_of(table))
     off = {line for problem in problems for line in problem.lines}
     problems += [problem for problem in followed if off.isdisjoint(problem.lines)]
     return (
         problems,
         compared | dict(by_laws),
-        in_order | of_ends | of_laws | of_changes | places_of_means,
+        in_order | of_ends | of_laws | of_changes | places_of_means | of_intervals,
     )
 
 
@@ -373,7 +367,11 @@ def _of_flows(group: Sequence[Row], reading: Reading, *, alone: bool) -> Iterato
     """Sum and Jain's index of the flows of one run."""
     rates = [row["goodput"].value for row in group if row.has("goodput")]
     unit = reading.units.get("goodput")
-    if (len(rates) > 1 or (rates and alone)) and min(rates) >= 0 and "flow" in reading.columns:
+    times = [row["duration"].value for row in group if row.has("duration")]
+    # Flows of other lengths weren't all there all of the time.
+    apart = bool(times) and max(times) > SAME_TIME * min(times)
+    several = len(rates) > 1 and not apart
+    if (several or (rates and alone)) and min(rates) >= 0 and "flow" in reading.columns:
         name = together.name_of_run(group)
         total = math.fsum(rates) / (unit.factor if unit else 1.0)
         yield Recomputed("sum", total, unit.name if unit else "?", name, len(rates))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -240,6 +240,84 @@ def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Ta
         if numbers[a].low > numbers[b].high:
             return f"{names[a]} {cells[a]} is more than {names[b]} {cells[b]}"
     return ""
+
+
+def intervals_off(table: Table) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines whose mean isn't within the interval beside it, where most are, each interval in one cell; how many
+    were compared, and the places of the columns."""
+    for place, heading in enumerate(table.headings):
+        if not re.search(r"\b(?:ci|confidence|range)\b", plain_words(heading)):
+            continue
+        ends = {line: _ends_in(line.cell(place), table) for line in table.lines}
+        numeric = [n for n in range(len(table.headings)) if n != place and len(table.values(n)) > 1]
+        for column in sorted(numeric, key=lambda n: (n > place, abs(place - n))):
+            means = {line: _number_at(table, line, column) for line in table.lines}
+            rows = [
+                (line, mean, pair) for line, mean in means.items() if mean and (pair := ends[line])
+            ]
+            wrong = [
+                line
+                for line, mean, (low, high) in rows
+                if mean.high < low.low or mean.low > high.high
+            ]
+            if len(rows) < LEAST_INTERVALS or len(wrong) * 3 > len(rows):
+                continue
+            text = "{0} {1} isn't within its {2}, {3}"
+            names = table.headings[column], heading
+            problems = [
+                Problem(
+                    (line.number,),
+                    line.cells[0],
+                    "order",
+                    text.format(names[0], line.cell(column), names[1], line.cell(place)),
+                )
+                for line in wrong
+            ]
+            return problems, len(rows), {place, column}
+    return [], 0, set()
+
+
+LEAST_INTERVALS = 3
+
+
+def _ends_in(cell: str, table: Table) -> tuple[Number, Number] | None:
+    """Return the two numbers of an interval: 9288.5-9391.7, [93, 95], 12 to 14."""
+    bare = cell.strip("[]() ")
+    match = re.fullmatch(r"(\d[\d.]*)\s*(?:-|\u2013|,|;|to|\.\.)\s*(\d[\d.]*)(?:\s*\D+)?", bare)
+    if match:
+        low, high = (number_in(match[n], table.decimal_comma)[0] for n in (1, 2))
+        return (low, high) if low and high and low.value <= high.value else None
+    return None
+
+
+# So many numbers that all of two rows have in common weren't measured twice.
+MANY_ALIKE = 4
+
+
+def copies_off(table: Table, body: Sequence[Line]) -> Iterator[Problem]:
+    """Yield the lines that have all their numbers in common with an earlier one of another name: of columns in which no other
+    line has these, and enough."""
+    numeric = [
+        n for n in range(len(table.headings)) if len(table.values(n)) * 3 > len(table.lines) * 2
+    ]
+    names = [n for n in range(len(table.headings)) if n not in numeric]
+    alike: dict[tuple[str, ...], list[Line]] = {}
+    for line in body if names else ():
+        alike.setdefault(tuple(line.cell(n) for n in numeric), []).append(line)
+    for cells, lines in alike.items():
+        others = [line for line in body if line not in lines]
+        own = [
+            table.headings[n]
+            for n, cell in zip(numeric, cells, strict=True)
+            if len(re.sub(r"[^1-9]", "", cell)) > 1 and all(line.cell(n) != cell for line in others)
+        ]
+        first = lines[0]
+        for line in lines[1:] if len(own) >= MANY_ALIKE and others else ():
+            if line.cell(names[0]) == first.cell(names[0]):
+                continue
+            whose = f"line {first.number} ({first.cell(names[0])})"
+            text = f"all {len(numeric)} numbers are those of {whose}, under another name"
+            yield Problem((line.number,), line.cell(names[0]), "copied", text)
 
 
 def start_and_end(table: Table) -> list[tuple[int, float]]:

@@ -307,6 +307,7 @@ ENGLISH = {
         "std": "stdev stddev sd deviation desvio desvest standardabweichung ecart mdev stderr sem variance",
         "utilization": "utilizacao utilizacion auslastung utilizzo utilisation \u5229\u7528\u7387",
         "bytes": "octets datenmenge",
+        "queue": "\u6392\u961f \u961f\u5217",
         "jain": "jains",
     }.items()
     for word in words.split()
@@ -389,7 +390,11 @@ def plain_words(text: str) -> str:
         for c in unicodedata.normalize("NFKD", text.casefold().translate({0x142: "l", 0x131: "i"}))
         if not unicodedata.combining(c)
     )
-    bare = re.sub(r"\b(loss|drop)(?=(?:rate|ratio)\b)", r"\1 ", bare)
+    bare = re.sub(
+        r"\b(loss|drop)(?=(?:rate|ratio)\b)|\b(min|max|avg)(?=_?(?:s?rtt|latency)\b)",
+        r"\1\2 ",
+        bare,
+    )
     words = re.sub(r"[\W_]+", " ", bare.replace("'s", "s").replace("\u2019s", "s")).split()
     return " ".join(ENGLISH.get(word, word) for word in words)
 
@@ -412,3 +417,12 @@ def in_older_encoding(content: bytes) -> str:
         if hits > most:
             best, most = text, hits
     return best
+
+
+def by_encoding(content: bytes) -> str:
+    """Return advice for headings that may have been read in another encoding than their own; empty where they weren't."""
+    try:
+        content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+    except UnicodeDecodeError:
+        return ". The file isn't in UTF-8: if these headings look wrong, save it as UTF-8 first"
+    return ""

@@ -114,7 +114,7 @@ NAMES: dict[str, Name] = {
         Name("total", "rate", "the sum of all flows' rates",
              rf"^(?:(?:the|of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}|{SUM}) )*{SUM}"
              rf"(?: (?:of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}))*$"),
-        Name("rtt", "time", "the mean round-trip time", r"^(?!.*\b(?:var|variance|varies|jitter|per|count|number|loss|worst|buffer)\b).*\b(?:s?rtt|round trip|latency|ping)\b"),
+        Name("rtt", "time", "the mean round-trip time", r"^(?!.*\b(?:var|variance|varies|jitter|per|count|number|loss|worst|buffer|queue|queues|queued|queuing|queueing|gap|variation|mdev|product)\b).*\b(?:s?rtt|round trip|latency|ping)\b"),
         Name("mss", "bytes", "bytes of data in a segment", r"\b(?:mss|segment size)\b"),
         Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
         Name("offered_rate", "rate", "the rate that was offered", r"(?!)"),
@@ -126,7 +126,7 @@ NAMES: dict[str, Name] = {
         Name("run", "text", "which run a row belongs to",
              r"\b(?:run|experiment|trial|repeat|repetition)\b", many=True),
         Name("flow", "text", "which flow a row is",
-             r"\b(?:flow|port|stream|connection|socket)\b", many=True),
+             r"^(?!.*\b(?:marks?|marked|size|control|duration|length|start|label)\b).*\b(?:flow|port|stream|connection|socket)\b", many=True),
         Name("label", "text", "what a row is called",
              r"\b(?:name|label|what|row|test|case|title|file|id|sender|receiver|client|server|host)\b", many=True),
     )
@@ -213,7 +213,8 @@ def name_of(heading: str, cells: Unit | None = None) -> tuple[str, Unit | None]:
         words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))
     words = " ".join(words.split())
     quantity = unit.quantity if unit else ""
-    if len(words.split()) > MOST_WORDS or OF_MACHINE.search(words):
+    # Of one thing beside another it isn't said which the values are.
+    if len(words.split()) > MOST_WORDS or OF_MACHINE.search(words) or " vs " in f" {words} ":
         return "", own
     if not words and not statistic and own and own.name.lower().startswith("sec"):
         return "duration", own

@@ -312,3 +312,9 @@ def numbers_unread(table: Table, report: TableReport) -> Iterator[str]:
     if left:
         several = "these columns of numbers were" if len(left) > 1 else "a column of numbers was"
         yield f"{several} not read: {listed(left)}"
+
+
+def has_numbers(table: Table) -> bool:
+    """Return whether a table has two columns of numbers, or more, so that something was measured in it."""
+    counts = [len(table.values(place)) for place in range(len(table.headings))]
+    return sum(count * 2 > len(table.lines) > 1 for count in counts) > 1

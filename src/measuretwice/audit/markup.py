@@ -4,6 +4,7 @@ what stands as names with a value each."""
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ PAIR = re.compile(
 PAIRS = re.compile(
     r"([A-Za-z_][\w.%/]*)=\"?([^\s,;\"]+(?: ?[KMG]?(?:bits?|bps|Bytes)(?:/s(?:ec)?)?\b)?)"
 )
+NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 RUN_TITLE = re.compile(
     r"(?i)(?:experiment|run|test|trial|scenario|case|flow|simulation|iteration|config\w*)\s*#?\d+"
 )
@@ -44,6 +46,24 @@ class Line:
 
     def cell(self, place: int) -> str:
         return self.cells[place] if place < len(self.cells) else ""
+
+
+def is_row(head: Line, rest: Sequence[Line]) -> bool:
+    """Return whether a table's first line is a row like those below: numbers over numbers, and names that differ from those
+    below them in digits alone."""
+    pairs = [(cell, [line.cell(n) for line in rest]) for n, cell in enumerate(head.cells) if cell]
+    numbers = [
+        cell
+        for cell, below in pairs
+        if NUMBER.fullmatch(cell) and all(map(NUMBER.fullmatch, below))
+    ]
+    alike = [
+        cell
+        for cell, below in pairs
+        if re.search(r"\d", cell)
+        and {re.sub(r"\d+", "#", text) for text in below} == {re.sub(r"\d+", "#", cell)}
+    ]
+    return bool(numbers) and len(pairs) > 1 and len({*numbers, *alike}) == len(pairs) > len(numbers)
 
 
 # Markdown, LaTeX
@@ -320,3 +340,20 @@ def pairs_in(text: str) -> list[Line]:
         cells = [record.get(key, (first, "")) for key in keys]
         rows.append(_line([*([(first, title)] if named else []), *cells]))
     return rows
+
+
+def records_in(content: bytes) -> list[tuple[int, dict[str, str]]]:
+    """Return the records of a JSON list, or of lines of JSON, with the number or the line of each; none of other JSON."""
+    try:
+        text = content.decode("utf-8-sig") if content.lstrip()[:1] in (b"[", b"{") else ""
+        numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if text.lstrip().startswith("["):
+            records = list(enumerate(json.loads(text, parse_int=str, parse_float=str), 1))
+        else:
+            records = [(n, json.loads(x, parse_int=str, parse_float=str)) for n, x in numbered]
+    except (ValueError, RecursionError):
+        return []
+    named = [(n, record) for n, record in records if isinstance(record, dict)]
+    if len(named) < len(records) or not any(name_of(key)[0] for _, r in named for key in r):
+        return []
+    return [(n, {k: v for k, v in r.items() if isinstance(v, str)}) for n, r in named]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from measuretwice.audit.columns import Column
 
@@ -84,6 +84,17 @@ class Report:
     def problems(self) -> tuple[Problem, ...]:
         """Return what can't be true, of all tables."""
         return tuple(problem for table in self.tables for problem in table.problems)
+
+
+def read_in_any(
+    audited: list[tuple[TableReport, list[str], set[str]]],
+) -> list[tuple[TableReport, list[str], set[str]]]:
+    """The ways to read a table; what another way reads isn't unread."""
+    read = {column.heading for report, _, _ in audited for column in report.columns}
+    return [
+        (replace(report, unused=tuple(h for h in report.unused if h not in read)), unread, effects)
+        for report, unread, effects in audited
+    ]
 
 
 def lines_of(report: Report) -> Iterator[str]:

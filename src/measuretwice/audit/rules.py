@@ -76,7 +76,7 @@ class Row:
 
     def _percent(self, name: str) -> str:
         """The sign of per cent, where the cell hasn't got it itself."""
-        of_hundred = name in self.numbers and self.factors.get(name) == PERCENT
+        of_hundred = name in self.numbers and math.isclose(self.factors.get(name, 1.0), PERCENT)
         return " %" if of_hundred and "%" not in self.texts.get(name, "") else ""
 
 
@@ -140,9 +140,8 @@ def numbers_by_themselves(row: Row) -> Offences:
 
 
 def carried_something(row: Row) -> bool:
-    """Return whether a row has what only flows that ran can have."""
-    names = ("flows", "segments", "losses", "bytes", "halvings")
-    return any(row.has(name) and row[name].value > 0 for name in names)
+    """Return whether a row has what arrived: a flow that stalled may send again, and carry nothing."""
+    return any(row.has(name) and row[name].value > 0 for name in ("received", "bytes"))
 
 
 @rule
@@ -320,8 +319,9 @@ def ratios(row: Row) -> Offences:
     for name in ("share", "fair_share", "loss_ratio", "halving_ratio", "delivered"):
         if row.has(name) and row[name].low > 1:
             text, value = row.shown(name), row[name].value
+            of_hundred = "%" in text or math.isclose(row.factors.get(name, 1.0), PERCENT)
             percent = f"; {text} % would be {value / 100:g}" if value <= 100 else ""
-            more = "100 %" if "%" in text else f"1{percent}"
+            more = "100 %" if of_hundred else f"1{percent}"
             yield "share", f"{NAMES[name].help}: {text} is more than {more}"
 
 
@@ -339,17 +339,15 @@ def router(row: Row) -> Offences:
     """A router passes more than it drops: of TCP, which sends less where half is lost; not so of UDP, without losses."""
     tcp = row.has("halvings") or row.has("losses")
     if tcp and row.has("drops", "sent") and row["drops"].low > row["sent"].high:
-        yield (
-            "counts",
-            f"the router dropped {row.shown('drops')}, and sent only {row.shown('sent')}",
-        )
+        text = f"the router dropped {row.shown('drops')}, and sent only {row.shown('sent')}"
+        yield "counts", text
 
 
 @rule
 def flows_asked(row: Row) -> Offences:
     if row.has("flows", "asked") and row["flows"].value != row["asked"].value:
-        asked = f"{row['asked'].value:.0f} that were asked for"
-        yield "flows", f"{row['flows'].value:.0f} flows of {asked}"
+        flows, asked = row["flows"].value, row["asked"].value
+        yield "flows", f"{flows:.0f} flows of {asked:.0f} that were asked for"
 
 
 @rule
@@ -440,7 +438,7 @@ def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[lis
         ):
             if not any(row.has("losses") for row in rows):
                 rows = [_renamed(row, name, "losses") for row in rows]
-        elif 1 <= most <= 100 and (why := _why_percent(having, name, values)):
+        elif 1 <= most <= 100 and (why := _why_percent(having, name, values, heading)):
             rows = [
                 replace(
                     row,
@@ -455,6 +453,13 @@ def as_ratios(rows: Sequence[Row], without_unit: Mapping[str, str]) -> tuple[lis
     return list(rows), notes
 
 
+def _is_a_slip(values: Sequence[float], heading: str) -> bool:
+    """Return whether a value above 1 stands among small ones, below a heading of ratios, as M-Lab's LossRate is."""
+    named = heading == "LossRate" or re.search(r"(?i)ratio|fraction|prob", heading)
+    above = sum(value > 1 for value in values)
+    return bool(named) and 0 < above * 4 <= len(values) > 3 and statistics.median(values) < 0.05
+
+
 def _renamed(row: Row, name: str, other: str) -> Row:
     if not row.has(name):
         return row
@@ -462,7 +467,7 @@ def _renamed(row: Row, name: str, other: str) -> Row:
     return replace(row, numbers=numbers, texts={**row.texts, other: row.texts.get(name, "")})
 
 
-def _why_percent(having: Sequence[Row], name: str, values: Sequence[float]) -> str:
+def _why_percent(having: Sequence[Row], name: str, values: Sequence[float], heading: str) -> str:
     """Return why a column without a unit is per cent; empty where it isn't."""
     all_above = "all of it is more than 1" if min(values) > 1 else ""
     if name == "share":
@@ -475,7 +480,7 @@ def _why_percent(having: Sequence[Row], name: str, values: Sequence[float]) -> s
     if votes:
         return "100 times what it follows from" if sum(votes) * 2 > len(votes) else ""
     if name == "loss_ratio":
-        return "a loss of 1 would leave nothing"
+        return "" if _is_a_slip(values, heading) else "a loss of 1 would leave nothing"
     if name == "utilisation":
         return "it is far more than 1" if max(values) > LARGEST_UTILISATION else ""
     return all_above if len(values) > 1 else ""

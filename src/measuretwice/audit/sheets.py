@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,16 @@ from measuretwice.audit.cells import (
     number_in,
 )
 from measuretwice.audit.columns import STATISTIC, name_of, quantity_of
-from measuretwice.audit.markup import FRAMES, RULE, Line, pairs_in, tables_in
+from measuretwice.audit.markup import (
+    FRAMES,
+    NUMBER,
+    RULE,
+    Line,
+    is_row,
+    pairs_in,
+    records_in,
+    tables_in,
+)
 from measuretwice.base.errors import UserError
 
 # What a file that is no table begins with, and what to do about it.
@@ -50,7 +58,6 @@ DELIMITERS = ",;\t|"
 OF_PROGRAM = re.compile(
     r"\[?\(?\d+ (?:rows?|records?)(?: x \d+ columns| in set.*|s? selected.*)?\)?\]?|(?:<\w+> ?)+|# A tibble: .*"
 )
-NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
 # By so many lines a column's unit is told.
 ENOUGH_LINES = 500
@@ -100,33 +107,29 @@ class Table:
 
 def read_tables(content: bytes, source: str) -> list[Table]:
     """Read a file's tables; UserError says why there is none."""
-    if records := _records(content):
+    if records := records_in(content):
         headings = tuple(dict.fromkeys(key for _, record in records for key in record))
         rows = tuple(Line(n, tuple(r.get(key, "") for key in headings)) for n, r in records)
         return [_upright(Table(source, headings, rows, decimal_comma=False))]
     text = _text(content, source).translate(FRAMES)
-    blocks = tables_in(text)
-    if not blocks and (pairs := pairs_in(text)):
-        blocks = [("", pairs)]
-    if not blocks:
-        for marks, what in PRINTED:
-            if re.search(marks, text, re.MULTILINE):
-                raise UserError(f"{source}: {what}")
-        plain = [line for line in _lines(text, source) if not _of_program(line)]
-        if _is_prose(plain):
-            raise UserError(
-                f"{source}: is text and no table: its lines have from one cell to many; save it as CSV, with one line of headings"
-            )
-        blocks = list(_blocks(plain))
-    if not any(lines for _, lines in blocks):
-        raise UserError(
-            f"{source}: is empty; expected a line of headings, then a line for each row"
-        )
+    blocks, marked = _blocks_of(text, source)
     tables = []
     for title, lines in blocks:
         (head, *rest) = lines[1:] if len(lines) > 1 and not any(lines[0].cells) else lines
         named = [cell for cell in head.cells if cell]
-        if 2 * sum(bool(NUMBER.fullmatch(cell)) for cell in named) > len(named):
+        if is_row(head, rest):
+            raise UserError(
+                f"{source}: line {head.number} has a row's values where headings are expected ({', '.join(named[:4])}); put a line of "
+                "column names before it, such as name, goodput (Mbit/s)"
+            )
+        # Values of what was set may stand over columns, where marks say that they do.
+        of_settings = (
+            marked
+            and named
+            and not NUMBER.fullmatch(named[0])
+            and all("%" in cell for cell in named[1:])
+        )
+        if 2 * sum(bool(NUMBER.fullmatch(cell)) for cell in named) > len(named) and not of_settings:
             if len(blocks) > 1:
                 continue
             raise UserError(
@@ -157,21 +160,33 @@ def read_tables(content: bytes, source: str) -> list[Table]:
     return [_upright(table) for table in _joined(tables)]
 
 
-def _records(content: bytes) -> list[tuple[int, dict[str, str]]]:
-    """Return the records of a JSON list, or of lines of JSON, with the number or the line of each; none of other JSON."""
-    try:
-        text = content.decode("utf-8-sig") if content.lstrip()[:1] in (b"[", b"{") else ""
-        numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-        if text.lstrip().startswith("["):
-            records = list(enumerate(json.loads(text, parse_int=str, parse_float=str), 1))
-        else:
-            records = [(n, json.loads(x, parse_int=str, parse_float=str)) for n, x in numbered]
-    except (ValueError, RecursionError):
-        return []
-    named = [(n, record) for n, record in records if isinstance(record, dict)]
-    if len(named) < len(records) or not any(name_of(key)[0] for _, r in named for key in r):
-        return []
-    return [(n, {k: v for k, v in r.items() if isinstance(v, str)}) for n, r in named]
+def _blocks_of(text: str, source: str) -> tuple[list[tuple[str, list[Line]]], bool]:
+    """Return the tables of a text, each with its title, and whether marks make them; UserError says why there is none."""
+    blocks = tables_in(text)
+    marked = bool(blocks)
+    if not blocks and (pairs := pairs_in(text)):
+        blocks = [("", pairs)]
+    if not blocks:
+        for marks, what in PRINTED:
+            if re.search(marks, text, re.MULTILINE):
+                raise UserError(f"{source}: {what}")
+        plain = [line for line in _lines(text, source) if not _of_program(line)]
+        if plain and all(len(x.cells) == 1 and NUMBER.fullmatch(x.cells[0]) for x in plain):
+            raise UserError(
+                f"{source}: has {len(plain)} numbers and no heading, so it isn't said what they are, and in which unit; put a line of column "
+                "names before them, such as goodput (Mbit/s)"
+            )
+        if _is_prose(plain):
+            raise UserError(
+                f"{source}: is text and no table: its lines have from one cell to many; save it as CSV, with one line of headings"
+            )
+        blocks = list(_blocks(plain))
+    if not any(lines for _, lines in blocks):
+        raise UserError(
+            f"{source}: {'has remarks and no table' if text.strip() else 'is empty'}; expected a line of headings, then a line for "
+            "each row"
+        )
+    return blocks, marked
 
 
 def _text(content: bytes, source: str) -> str:
@@ -195,7 +210,11 @@ def _text(content: bytes, source: str) -> str:
         text = in_older_encoding(content)
     if "\0" in text:
         raise UserError(f"{source}: is no text; save the table as CSV")
-    return f"{IPERF2_HEADINGS}\n{text}" if IPERF2.fullmatch(text.split("\n", 1)[0]) else text
+    if not IPERF2.fullmatch(text.split("\n", 1)[0]):
+        return text
+    # Its flow -1 is the sum of all.
+    rows = re.sub(r"(?m)^((?:[^,\n]*,){5})-1,", r"\1SUM,", text)
+    return f"{IPERF2_HEADINGS}\n{rows}"
 
 
 # CSV, and columns between blanks

@@ -72,10 +72,31 @@ def kinds_of(lines: Sequence[Line], places: Sequence[int]) -> dict[int, str]:
         for line in lines:
             if any(re.fullmatch(r"\d\d?\s?%", line.cell(place)) for place in places):
                 kinds.setdefault(line.number, "spread")
+    kinds = dict.fromkeys(_over_all(lines), "spread") | kinds
     if len(lines) - len(kinds) >= FEW:
         return kinds
     main_kind = next((kind for kind in ("mean", "total", "median") if kind in kinds.values()), "")
     return {number: "left out" for number, kind in kinds.items() if kind != main_kind}
+
+
+SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)(?:\s*s(?:ec)?)?")
+
+
+def _over_all(lines: Sequence[Line]) -> list[int]:
+    """Return the lines over the whole time of a table of intervals, by number, where most begin as another ends."""
+    width = min((len(line.cells) for line in lines), default=0)
+    for place in range(width):
+        matches = {line.number: SPAN.fullmatch(line.cells[place]) for line in lines}
+        spans = {n: (float(m[1]), float(m[2])) for n, m in matches.items() if m}
+        if len(spans) < len(lines) or len(spans) <= FEW:
+            continue
+        first, last = min(a for a, _ in spans.values()), max(b for _, b in spans.values())
+        over = [n for n, (a, b) in spans.items() if (a, b) == (first, last)]
+        ends = {b for n, (_, b) in spans.items() if n not in over}
+        follow = [a in ends or a == first for n, (a, _) in spans.items() if n not in over]
+        if len(follow) >= FEW and all(follow):
+            return over
+    return []
 
 
 def _kind_of(cell: str) -> str:
