@@ -140,8 +140,9 @@ def numbers_by_themselves(row: Row) -> Offences:
 
 
 def carried_something(row: Row) -> bool:
-    """Return whether a row has what arrived: a flow that stalled may send again, and carry nothing."""
-    return any(row.has(name) and row[name].value > 0 for name in ("received", "bytes"))
+    """Return whether a row has more than a flow that stalled, which may send again and carry nothing."""
+    names = ("flows", "segments", "received", "bytes", "halvings")
+    return any(row.has(name) and row[name].value > 0 for name in names)
 
 
 @rule
