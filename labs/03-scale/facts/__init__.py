@@ -8,6 +8,7 @@ from .cases import set_cases
 from .elsewhere import set_elsewhere
 from .results import set_results
 from .settings import set_settings
+from .testbeds import set_testbeds
 
 
 def facts(sets: RecordedSets) -> Facts:
@@ -17,4 +18,5 @@ def facts(sets: RecordedSets) -> Facts:
     set_cases(f, sets)
     set_results(f, sets)
     set_elsewhere(f, sets)
+    set_testbeds(f, sets)
     return f

@@ -43,6 +43,7 @@ def _front(f: Facts, sets: RecordedSets) -> None:
     f.wire_carries_plain = percent(payload_limit(1, 1460, timestamps=False))
     f.c_even = Number(MATHIS_CONSTANTS["sqrt(3/2)"].value)
     f.c_random = Number(MATHIS_CONSTANTS["1.31"].value)
+    f.front_room = size(sets.trial(RENO)["wmem_max_bytes"])
     f.edge_lasts = whole(sets.trial(RENO)["duration_s"] / 60, "minutes")
     presets = sets.lab.file.parameters["scale"].sets
     f.scales = table(
