@@ -50,6 +50,9 @@ LINUX_CUBIC_KEPT = 717 / 1024
 FIVE_PERCENT, A_TENTH, A_FIFTH = 62500, 125000, 250000
 SMALLEST, SECOND_SMALLEST = 12500, 25000
 
+# Much less is taken for less than nine tenths (rules.toml).
+MUCH_LESS = 0.9
+
 
 def set_results(f: Facts, sets: RecordedSets) -> None:
     """Set what results.md, the module's other pages and its slides quote."""
@@ -276,7 +279,10 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
         for buffer in (FIVE_PERCENT, A_TENTH, A_FIFTH)
     }
     f.use_5_percent, f.use_20_percent = use[FIVE_PERCENT], use[A_FIFTH]
-    f.less_than_10_percent_gives_less = judge(use[FIVE_PERCENT], most=90)
+    much_less = MUCH_LESS * use[A_TENTH].middle_value
+    f.use_10_percent, f.much_less = use[A_TENTH], Number(much_less, "%")
+    f.less_than_10_percent_gives_less = judge(use[FIVE_PERCENT], most=much_less)
+    f.less_is_used_with_5_percent = use[FIVE_PERCENT].high_value < use[A_TENTH].low_value
     f.a_fifth_gives_up_to_98_percent = judge(use[A_FIFTH], least=90, most=98)
     so = {
         True: "holds",
@@ -293,7 +299,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
                 so[judge(use[buffer], least=least, most=most)],
             )
             for buffer, paper, least, most in (
-                (FIVE_PERCENT, "'much lower'", 0, 90),
+                (FIVE_PERCENT, "'much lower'", 0, much_less),
                 (A_TENTH, "over 90 %", 90, 100),
                 (A_FIFTH, "up to 98 %", 90, 98),
             )
