@@ -25,7 +25,7 @@ from measuretwice.facts import (
 )
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals
-from measuretwice.tcp.model import shaped_goodput_bps
+from measuretwice.tcp.model import mathis_bandwidth_bps, sack_reno_constant, shaped_goodput_bps
 
 from .runs import (
     BBR,
@@ -96,6 +96,7 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
     f.vegas_is_slowest_by_cable = _has_so_many_above(goodput, CABLE, VEGAS, 3)
     f.vegas_waits_least_by_cable = _has_so_many_above(rtt, CABLE, VEGAS, 3)
     f.vegas_waits_least_over_radio = _has_so_many_above(rtt, RADIO, VEGAS_BY_RADIO, 3)
+    _reno_by_losses(f, runs)
     idle_ms = param(runs[0], "wire_rtt_ms")
     f.bbr_keeps_the_buffer_empty_by_cable, f.bbr_keeps_the_buffer_empty_over_radio = (
         judge(intervals.mean_interval(rtt[trial])[1:], most=1.25 * idle_ms)
@@ -110,6 +111,22 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
     f.cable_by_rtt, f.radio_by_rtt = (_in_order(rtt, path) for path in (CABLE, RADIO))
     f.bbr_has_least_by_cable = _in_order(goodput, CABLE).startswith("BBR")
     f.bbr_waits_longest_over_radio = _in_order(rtt, RADIO).endswith("BBR")
+
+
+def _reno_by_losses(f: Facts, runs: Sequence[Result]) -> None:
+    """Reno over the radio: what Mathis' model allows it, by the share that the radio loses and the round trips that were
+    measured, with the constant of a Reno that repairs by SACK at that share."""
+    radio = [run for run in runs if run.trial == RENO_BY_RADIO]
+    lost = param(radio[0], "air_loss_ratio")
+    allowed = [
+        sack_reno_constant(lost)
+        * mathis_bandwidth_bps(measured(run, "mss_bytes"), measured(run, RTT), lost)
+        for run in radio
+    ]
+    f.radio_loss = Number(lost, digits=1)
+    f.radio_reno_by_model, f.radio_reno = (
+        mbit(mean_of(rates)) for rates in (allowed, column(radio, GOODPUT))
+    )
 
 
 def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
