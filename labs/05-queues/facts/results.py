@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ from measuretwice.facts import (
     Facts,
     Interval,
     Number,
+    Numbers,
     Probability,
     RecordedSets,
     Table,
@@ -28,9 +30,18 @@ from measuretwice.facts import (
 )
 from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
-from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
+from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms, shaped_goodput_bps
 
-from .runs import DROP_TAIL, FIFO, FQ_CODEL, RED, flow_rates, published_spread
+from .runs import (
+    DROP_TAIL,
+    FIFO,
+    FQ_CODEL,
+    PUBLISHED_FIFO_MEAN,
+    PUBLISHED_RED_MEAN,
+    RED,
+    flow_rates,
+    published_spread,
+)
 
 # Three questions are asked of the same runs, so each has a third of the usual limit (Bonferroni).
 P_LIMIT = 0.05 / 3
@@ -41,6 +52,7 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
     """Set what results.md and its slides quote, of the sets no-queue, two-arms, disciplines and packets-*."""
     _published(f)
     _as_the_source_had_it(f, sets)
+    _by_their_senders(f, sets)
     _with_a_queue(f, sets)
     _in_use_today(f, sets)
     _packet_by_packet(f, sets)
@@ -61,13 +73,36 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
     waiting = statistics.fmean(measured(run, "queue_mean_packets") for run in runs)
     f.access_mbit = whole(param(runs[0], "access_mbit"))
     f.trunk_mbit = whole(param(runs[0], "rate_mbit"))
-    f.red_drops_at_random = max(red) > 0
+    narrow = [measured(run, "queue_drops") for run in sets.runs("two-arms", discipline="red")]
+    readings = {max(red) > 0, max(narrow) > 0}
+    f.red_drops_at_random = readings.pop() if len(readings) == 1 else None
     f.red_drops_nothing = max(red) == 0
+    f.red_drops_where_it_rules = mean_interval(
+        sets.runs("two-arms", discipline="red"), "queue_drops"
+    )
     f.red_runs = whole(len(red))
     f.red_drops = whole(sum(red), "packets")
     f.waiting = Number(waiting, "packets", 2)
     f.hardly_any_waits = waiting < 1
     f.arms_no_queue = _arms(runs)
+
+
+def _by_their_senders(f: Facts, sets: RecordedSets) -> None:
+    """One run of either discipline, the set two-arms-once: the sum of what both senders' programs count, beside that of
+    what was acknowledged; and twice the source's means."""
+    limit_bps = shaped_goodput_bps(param(sets.run("two-arms-once", trial=FIFO), "rate_mbit"))
+    sums = []
+    for trial in (FIFO, RED):
+        run = sets.run("two-arms-once", trial=trial)
+        files = [f"{host}/iperf3.json" for host in ("host-1", "host-2")]
+        tests = [json.loads(sets.raw_text(run, file)) for file in files]
+        sums.append(sum(test["end"]["sum_sent"]["bits_per_second"] for test in tests))
+    f.senders_count = Numbers.of([mbit(total) for total in sums])
+    f.link_carries = mbit(limit_bps)
+    f.senders_count_more = min(sums) > limit_bps
+    published = [2e6 * mean_mbit for mean_mbit in (PUBLISHED_FIFO_MEAN, PUBLISHED_RED_MEAN)]
+    f.source_sums = Numbers.of([mbit(total, 4) for total in published])
+    f.source_sums_are_too_large = min(published) > limit_bps
 
 
 def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
