@@ -37,6 +37,7 @@ SAME_TIME = 1.1
 OTHER = re.compile(
     rf"\b(?:{columns.NO_AMOUNT}|rto|id|hops?|var|rttvar|snt|last|cpu|memory|size|count|number|samples|round|date|year|distance|score|rank|order|per)\b"
 )
+LISTS = "several values in a cell"
 INTERVALS = "means, within their intervals"
 MEANS = "means and medians, of the columns that they are of"
 CHANGES, ORDER = "changes, of what they are changes of", "the order of least, mean and most"
@@ -235,10 +236,11 @@ def _audited(
     by_place = {column.place: column for alike in reading.columns.values() for column in alike}
     columns_read, places = tuple(by_place.values()), set(by_place)
     unread = {n: h for n, h in enumerate(table.headings) if n not in places | in_order and h}
+    one_flow = len(rows) > 1 and len({row.texts.get("flow") for row in rows}) == 1
     report = TableReport(
         title=", ".join(filter(None, ("" if table.title in heading else table.title, heading))),
         place=table.place,
-        kind="flow" if groups is not None and "flow" in by_name else "run",
+        kind="flow" if groups is not None and "flow" in by_name and not one_flow else "run",
         rows=len(rows),
         columns=columns_read,
         unused=tuple(unread.values()),
@@ -264,7 +266,8 @@ def _off_by_words(
     summed, sums_seen = beside.totals_off(table, places)
     means, of_means, places_of_means = beside.columns_off(table)
     inside, in_intervals, of_intervals = beside.intervals_off(table)
-    problems = [*means, *changed, *unordered, *arrived, *summed, *inside]
+    of_lists, lists, in_lists = beside.lists_off(table)
+    problems = [*means, *changed, *unordered, *arrived, *summed, *inside, *of_lists]
     compared = {
         CHANGES: changes,
         ORDER: ordered,
@@ -272,15 +275,16 @@ def _off_by_words(
         TOTALS: sums_seen,
         MEANS: of_means,
         INTERVALS: in_intervals,
+        LISTS: lists,
     }
     followed, by_laws, of_laws = laws.laws_off(table, _compared_elsewhere(by_name))
-    problems += beside.copies_off(table, laws.body_of(table))
+    problems += laws.copies_off(table, laws.body_of(table))
     off = {line for problem in problems for line in problem.lines}
     problems += [problem for problem in followed if off.isdisjoint(problem.lines)]
     return (
         problems,
         compared | dict(by_laws),
-        in_order | of_ends | of_laws | of_changes | places_of_means | of_intervals,
+        in_order | of_ends | of_laws | of_changes | places_of_means | of_intervals | in_lists,
     )
 
 
@@ -370,7 +374,9 @@ def _of_flows(group: Sequence[Row], reading: Reading, *, alone: bool) -> Iterato
     times = [row["duration"].value for row in group if row.has("duration")]
     # Flows of other lengths weren't all there all of the time.
     apart = bool(times) and max(times) > SAME_TIME * min(times)
-    several = len(rates) > 1 and not apart
+    # A row each time that a flow was looked at.
+    again = len(group) > 1 and len({row.texts.get("flow") for row in group}) == 1
+    several = len(rates) > 1 and not apart and not again
     if (several or (rates and alone)) and min(rates) >= 0 and "flow" in reading.columns:
         name = together.name_of_run(group)
         total = math.fsum(rates) / (unit.factor if unit else 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -242,6 +242,76 @@ def _unordered(names: Mapping[float, str], cells: Mapping[float, str], table: Ta
     return ""
 
 
+def lists_off(table: Table) -> tuple[list[Problem], int, set[int]]:
+    """Return the lines in which a cell with several statistics, as avg/max, has them in the wrong order, or in which a median
+    or a mean isn't that of the runs in one cell; how many were compared, and the places of the columns."""
+    problems, compared, places = list[Problem](), 0, set[int]()
+    for place, heading in enumerate(table.headings):
+        parts = [plain_words(part).split() for part in heading.split("/")]
+        orders = [
+            next((o for w in part if (o := _order_of(w)) is not None), None) for part in parts
+        ]
+        listed = {line: _numbers_in(line.cell(place), table) for line in table.lines}
+        if len(orders) > 1 and None not in orders:
+            rows = [(x, n) for x, n in listed.items() if len(n) == len(orders)]
+            names = {
+                o: f"{part[-1]} of {heading}"
+                for o, part in zip(orders, parts, strict=True)
+                if o is not None
+            }
+            for line, numbers in rows:
+                cells = {
+                    o: f"{n.value:g}" for o, n in zip(orders, numbers, strict=True) if o is not None
+                }
+                if text := _unordered(names, cells, table):
+                    problems.append(Problem((line.number,), line.cells[0], "order", text))
+            compared, places = compared + len(rows), places | ({place} if rows else set())
+            continue
+        if sum(len(numbers) > 2 for numbers in listed.values()) * 3 < len(table.lines) * 2:
+            continue
+        for other, name in enumerate(table.headings):
+            kind = next((w for w in plain_words(name).split() if w in ROW_KINDS), "")
+            rows = [(x, n) for x, n in listed.items() if len(n) > 2 and _number_at(table, x, other)]
+            off = [(x, again) for x, n in rows if (again := _not_of(table, x, other, kind, n))]
+            if kind and other != place and rows and len(off) * 3 <= len(rows):
+                problems += [
+                    Problem(
+                        (x.number,),
+                        x.cells[0],
+                        "summary",
+                        f"{name} {x.cell(other)}; the {kind} of {x.cell(place)} is {again}",
+                    )
+                    for x, again in off
+                ]
+                compared, places = compared + len(rows), places | {place, other}
+    return problems, compared, places
+
+
+def _numbers_in(cell: str, table: Table) -> list[Number]:
+    """Return the numbers of a cell that holds several between commas or strokes; none of another."""
+    parts = [part for part in re.split(r"\s*[/;]\s*|,\s+", cell.strip("[](){} ")) if part]
+    numbers = [
+        number_in(re.sub(r"(?<=\d)\s*[a-zA-Z%]+$", "", part), table.decimal_comma)[0]
+        for part in parts
+    ]
+    held = [number for number in numbers if number]
+    return held if len(held) == len(parts) > 1 else []
+
+
+def _not_of(table: Table, line: Line, place: int, kind: str, numbers: Sequence[Number]) -> str:
+    """Return what the median, mean, least, most or sum of a line's list is, where the column's isn't it; else nothing."""
+    stated = number_in(line.cell(place), table.decimal_comma)[0]
+    values = [number.value for number in numbers]
+    pick = PICKS.get(kind, statistics.fmean if kind == "mean" else sum)
+    again = pick(values)
+    if stated is None or not kind:
+        return ""
+    half = max(n.high - n.low for n in numbers) / 2 + (stated.high - stated.low)
+    kinds = means_of(values) if kind == "mean" else [again]
+    near = any(abs(stated.value - value) <= half + MEAN_TOLERANCE * abs(value) for value in kinds)
+    return "" if near else f"{again:.4g}"
+
+
 def intervals_off(table: Table) -> tuple[list[Problem], int, set[int]]:
     """Return the lines whose mean isn't within the interval beside it, where most are, each interval in one cell; how many
     were compared, and the places of the columns."""
@@ -288,36 +358,6 @@ def _ends_in(cell: str, table: Table) -> tuple[Number, Number] | None:
         low, high = (number_in(match[n], table.decimal_comma)[0] for n in (1, 2))
         return (low, high) if low and high and low.value <= high.value else None
     return None
-
-
-# So many numbers that all of two rows have in common weren't measured twice.
-MANY_ALIKE = 4
-
-
-def copies_off(table: Table, body: Sequence[Line]) -> Iterator[Problem]:
-    """Yield the lines that have all their numbers in common with an earlier one of another name: of columns in which no other
-    line has these, and enough."""
-    numeric = [
-        n for n in range(len(table.headings)) if len(table.values(n)) * 3 > len(table.lines) * 2
-    ]
-    names = [n for n in range(len(table.headings)) if n not in numeric]
-    alike: dict[tuple[str, ...], list[Line]] = {}
-    for line in body if names else ():
-        alike.setdefault(tuple(line.cell(n) for n in numeric), []).append(line)
-    for cells, lines in alike.items():
-        others = [line for line in body if line not in lines]
-        own = [
-            table.headings[n]
-            for n, cell in zip(numeric, cells, strict=True)
-            if len(re.sub(r"[^1-9]", "", cell)) > 1 and all(line.cell(n) != cell for line in others)
-        ]
-        first = lines[0]
-        for line in lines[1:] if len(own) >= MANY_ALIKE and others else ():
-            if line.cell(names[0]) == first.cell(names[0]):
-                continue
-            whose = f"line {first.number} ({first.cell(names[0])})"
-            text = f"all {len(numeric)} numbers are those of {whose}, under another name"
-            yield Problem((line.number,), line.cell(names[0]), "copied", text)
 
 
 def start_and_end(table: Table) -> list[tuple[int, float]]:

@@ -22,6 +22,7 @@ DERIVED = re.compile(
     r"%|\b(?:utili[sz]ation|efficiency|normali[sz]ed|share|fraction|percent\w*|ratio|bdp|product|predict\w*|theor\w+"
     r"|model\w*|mathis|padhye|expected|calculated|computed|ideal|ceiling|bound|speed ?up|overhead|per|relative|vs)\b"
 )
+OF_RATE = re.compile(r"\b(?:utili[sz]ation|efficiency|normali[sz]ed)\b")
 FORETOLD = re.compile(r"\b(?:predict\w*|theor\w+|model\w*|expected|ideal|ceiling|bound)\b")
 WINDOW = re.compile(r"\b(?:c?wnd|windows?|buffers?|rwin|rwnd|in flight|inflight)\b")
 ROUND_TRIP = re.compile(r"\b(?:s?rtt|latency|delay|ping|round trip)\b")
@@ -216,7 +217,9 @@ def _law(column: _Values, factors: tuple[tuple[_Values, float], ...], tried: int
             continue
         spread = min(varied)
         constant = math.exp(statistics.median(logs[n] for n in agreeing))
-        chance = float(tried * math.comb(len(lines), len(agreeing)))
+        # By its heading a utilisation is of a rate.
+        of_rate = OF_RATE.search(column.words) and _quantity(factors[0][0]) == "rate"
+        chance = float((1 if of_rate else tried) * math.comb(len(lines), len(agreeing)))
         chance *= (2 * near / spread) ** (len(agreeing) - 1)
         of_units = _is_of_units(constant, near)
         chance *= min(1.0, len(UNIT_QUOTIENTS) * 2 * near / math.log(10)) if of_units else 1.0
@@ -318,3 +321,33 @@ def has_numbers(table: Table) -> bool:
     """Return whether a table has two columns of numbers, or more, so that something was measured in it."""
     counts = [len(table.values(place)) for place in range(len(table.headings))]
     return sum(count * 2 > len(table.lines) > 1 for count in counts) > 1
+
+
+# So many numbers that all of two rows have in common weren't measured twice.
+MANY_ALIKE = 4
+
+
+def copies_off(table: Table, body: Sequence[Line]) -> Iterator[Problem]:
+    """Yield the lines that have all their numbers in common with an earlier one of another name: of columns in which no other
+    line has these, and enough."""
+    numeric = [
+        n for n in range(len(table.headings)) if len(table.values(n)) * 3 > len(table.lines) * 2
+    ]
+    names = [n for n in range(len(table.headings)) if n not in numeric]
+    alike: dict[tuple[str, ...], list[Line]] = {}
+    for line in body if names else ():
+        alike.setdefault(tuple(line.cell(n) for n in numeric), []).append(line)
+    for cells, lines in alike.items():
+        others = [line for line in body if line not in lines]
+        own = [
+            table.headings[n]
+            for n, cell in zip(numeric, cells, strict=True)
+            if len(re.sub(r"[^1-9]", "", cell)) > 1 and all(line.cell(n) != cell for line in others)
+        ]
+        first = lines[0]
+        for line in lines[1:] if len(own) >= MANY_ALIKE and others else ():
+            if line.cell(names[0]) == first.cell(names[0]):
+                continue
+            whose = f"line {first.number} ({first.cell(names[0])})"
+            text = f"all {len(numeric)} numbers are those of {whose}, under another name"
+            yield Problem((line.number,), line.cell(names[0]), "copied", text)
