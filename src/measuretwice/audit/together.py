@@ -320,6 +320,8 @@ def _said_of_all(group: Sequence[Row]) -> Iterator[str]:
 def _near(index: Number, rates: Sequence[Number]) -> bool:
     """Return whether rates have an index, but for what comes of other ends and other times of the same flows."""
     wider = Number(index.value, index.low - INDEX_SLACK, index.high + INDEX_SLACK)
+    if any(rate.value < 0 for rate in rates):
+        return False
     return math.fsum(rate.value for rate in rates) <= 0 or not index_apart(wider, rates)
 
 
