@@ -226,8 +226,11 @@ def raw_files_of(results: Sequence[Result]) -> str:
     return str(names[0]) if names and all(names) else ""
 
 
-def read_changes(lab: Lab, changes: Sequence[str], duration: str | None = None) -> dict[str, Value]:
-    """Return the parameters that KEY=VALUE texts and a duration in seconds set; KEY= alone gives UNSET.
+def read_changes(
+    lab: Lab, changes: Sequence[str], duration: str | None = None, *, elsewhere: bool = False
+) -> dict[str, Value]:
+    """Return the parameters that KEY=VALUE texts and a duration in seconds set; KEY= alone gives UNSET. What was set
+    `elsewhere` may be outside of what the lab can set.
 
     UserError for a text of another form, and for a key or value that the lab doesn't take.
     """
@@ -240,7 +243,7 @@ def read_changes(lab: Lab, changes: Sequence[str], duration: str | None = None) 
         if text == UNSET and parameter and parameter.default is None:
             settings[name] = UNSET
         else:
-            settings[name] = lab.read_value(name, text, f"--set {change}")
+            settings[name] = lab.read_value(name, text, f"--set {change}", elsewhere=elsewhere)
     if duration is not None:
         settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
     return settings

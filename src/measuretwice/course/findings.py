@@ -274,7 +274,7 @@ def check_brought(
     chosen = {
         **lab.defaults(),
         **lab.trials[numbers[0]].set,
-        **read_changes(lab, declared.changes),
+        **read_changes(lab, declared.changes, elsewhere=True),
     }
     params = {name: value for name, value in chosen.items() if value != UNSET}
     brought = imported.read_files(targets, lab, params)

@@ -139,14 +139,15 @@ class Lab:
             values[name] = round(value) if is_whole else value
         return values
 
-    def read_value(self, name: str, given: Value, where: str) -> Value:
-        """Return a parameter's value from text or number; UserError names `where`."""
+    def read_value(self, name: str, given: Value, where: str, *, elsewhere: bool = False) -> Value:
+        """Return a parameter's value from text or number, of another network than the lab's where it was set `elsewhere`;
+        UserError names `where`."""
         parameter = self.file.parameters.get(name)
         if parameter is None:
             unknown = f"{self.name} has no parameter {shortened(repr(name), 80)}"
             raise UserError(f"{where}: {unknown}; {self._alternatives(name)}")
         try:
-            return parameter.read(name, given)
+            return parameter.read(name, given, elsewhere=elsewhere)
         except ValueError as error:
             raise UserError(f"{where}: {shortened(error, 300)}") from None
 

@@ -61,6 +61,10 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+# No setting of any network is larger, in any unit.
+_MOST_ELSEWHERE = 1e15
+
+
 class Parameter(Strict):
     """One setting of a lab: a number with a unit in its name, or one of a few words.
 
@@ -86,8 +90,9 @@ class Parameter(Strict):
     def numeric(self) -> bool:
         return self.choices is None and self.pattern is None
 
-    def read(self, name: str, given: Value) -> Value:
-        """Return `given` (text or number) as a value of this parameter, or raise ValueError."""
+    def read(self, name: str, given: Value, *, elsewhere: bool = False) -> Value:
+        """Return `given` (text or number) as a value of this parameter, or raise ValueError. What was set `elsewhere`, and is only
+        compared with what was measured, may be outside of what the lab can set: but not below 0, nor a share above 1."""
         if self.choices is not None:
             if given not in self.choices:
                 raise ValueError(
@@ -110,6 +115,12 @@ class Parameter(Strict):
             expected = unit if has_article else f"a number in {unit}"
             raise ValueError(f"{name}: expected {expected}, got {given!r}") from None
         low, high = self.min, self.max
+        if (
+            elsewhere
+            and 0 < number <= _MOST_ELSEWHERE
+            and not name.endswith(("_ratio", "_percent"))
+        ):
+            low = high = number
         if (
             not math.isfinite(number)
             or (low is not None and number < low)
