@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 
 from measuretwice.checks.configuration import differences_of
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
@@ -248,12 +249,14 @@ UNSCALED_BYTES = 65535
 LEAST_OF_MSS = 0.97
 # So many segments that begin where others began are no accident.
 LEAST_AGAIN, LEAST_AGAIN_SHARE, MOST_AGAIN_SHARE = 3, 0.01, 0.4
+# A window that is 0 in one packet may be open in the next.
+LEAST_CLOSED = 2
 
 
 @check(
     FindingKind(
         "by-capture",
-        "What a capture shows of its connections: questions without an answer, windows of 0, TCP's options, what was sent again.",
+        "What a capture shows of its connections: questions without an answer or answered by resets, windows of 0, TCP's options, what was sent again.",
         hints=(
             "Which connection is named? Look at its lines in the capture, in both directions.",
             "Compare the sequence numbers of its segments, and what its first three packets ask for.",
@@ -269,33 +272,60 @@ def seen_by_tcpdump(run: RunUnderTest) -> Finding | Right | None:
     again."""
     state = run.host_state
     captures = [pair for pair in (state.captures if state else ()) if pair[1].directions]
-    for name, frames in captures:
+    once = [(name, frames) for name, frames in captures if not frames.doubled]
+    for name, frames in once:
         both = {(way.who, way.whom): way for way in frames.directions}
-        for way in frames.directions:
-            if finding := _by_capture(run, way, both.get((way.whom, way.who)), name):
+        ways = [(way, both.get((way.whom, way.who))) for way in frames.directions]
+        if finding := _by_any_capture(ways, name):
+            return finding
+        for way, back in ways if name not in (state.other_captures if state else ()) else ():
+            if finding := _by_capture(run, way, back, name):
                 return finding
-    return Right("what tcpdump shows of each connection") if captures else None
+    tests = [name for name, _ in once if state and name not in state.other_captures]
+    return Right("what tcpdump shows of each connection") if tests else None
+
+
+Ways = Sequence[tuple[Direction, Direction | None]]
+
+
+def _by_any_capture(ways: Ways, name: str) -> Finding | None:
+    """Return what is off in a capture whatever it is of: resets for an answer, no answer at all, closed windows."""
+    asking = [(way, back) for way, back in ways if way.asked]
+    refused = [back for _, back in asking if back and back.resets and not back.agreed]
+    if refused and len(refused) == len(asking):
+        by, asked = sorted({back.who for back in refused}), sum(way.asked for way, _ in asking)
+        each = f"{asked} times SYN, and a reset each time" if asked > 1 else "SYN, and a reset"
+        return Finding(
+            "by-capture", f"{each}: from {', '.join(by[:3])}{', ...' * (len(by) > 3)} ({name})", "a connection that comes about",
+            "The connection was refused: nothing listens on that port there, or a firewall says so in its place.",
+        )  # fmt: skip
+    answered = any(back for _, back in ways)
+    for way, back in asking:
+        if back or way.asked != way.packets or way.asked < 2:
+            continue
+        # A capture of one direction has no answers, whatever came.
+        if answered or way.asks_in_vain:
+            return Finding(
+                "by-capture", f"{way.asked} times SYN, and no answer: {way.who} > {way.whom} ({name})", "a connection that comes about",
+                "Nobody listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
+            )  # fmt: skip
+    for way, _ in ways:
+        if way.closed >= LEAST_CLOSED:
+            return Finding(
+                "receive-window", f"{way.who} offered a window of 0, {way.closed} times ({name})", "a window that is never closed",
+                "The program there didn't take what had arrived, so that the other end had to wait for it.",
+            )  # fmt: skip
+    return None
 
 
 def _by_capture(
     run: RunUnderTest, way: Direction, back: Direction | None, name: str
 ) -> Finding | None:
-    """Return what is off with one end of a connection in a capture, and its answers."""
+    """Return what is off with one end of a test's connection in a capture, and its answers."""
     who, alone = (
         f"{way.who} > {way.whom}",
         not (run.host_state and (run.host_state.transfers or run.host_state.sockets)),
     )
-    if way.asked > 1 and way.packets == way.asked and back is None:
-        return Finding(
-            "by-capture", f"{way.asked} times SYN, and no answer: {who} ({name})", "a connection that comes about",
-            "Nobody listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
-        )  # fmt: skip
-    if way.closed:
-        times = f"{way.closed} times" if way.closed > 1 else "once"
-        return Finding(
-            "receive-window", f"{way.who} offered a window of 0, {times} ({name})", "a window that is never closed",
-            "The program there didn't take what had arrived, so that the other end had to wait for it.",
-        )  # fmt: skip
     rate_bps, rtt_ms = 1e6 * (run.param("rate_mbit") or 0), run.param("rtt_ms")
     most_bps = 8e3 * UNSCALED_BYTES / rtt_ms if rtt_ms else None
     if (

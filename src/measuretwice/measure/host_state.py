@@ -171,7 +171,7 @@ class HostState:
     spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
     `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, of which
     `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last, and as
-    they were before; `captures` are what tcpdump printed, by its files."""
+    they were before; `captures` are what tcpdump printed, by its files, of which `other_captures` have no bulk test."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -186,6 +186,7 @@ class HostState:
     qdiscs_before: tuple[tuple[str, Qdisc], ...] = ()
     other_pings: frozenset[str] = frozenset()
     captures: tuple[tuple[str, Frames], ...] = ()
+    other_captures: frozenset[str] = frozenset()
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:

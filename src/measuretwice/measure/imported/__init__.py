@@ -216,7 +216,9 @@ def _measure(
     def nodes() -> Measured:
         queue = layout.collect.queue
         state = read_host_state(layout.raw, ss_name, queue.file if queue else None)
-        host_state.append(replace(state, other_pings=others))
+        host_state.append(
+            replace(state, other_pings=others, other_captures=frozenset(layout.other_captures))
+        )
         return {}
 
     _add(nodes, "how the nodes were set", imported)

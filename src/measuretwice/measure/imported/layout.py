@@ -35,7 +35,8 @@ from measuretwice.parse.ping import NOT_ENDED
 class Layout:
     """`raw` is the folder; `collect` what of the lab's own can be read there. `used` are the files by what
     each was taken for; `missing` what isn't looked at, with the file that isn't there; `idle_pings` the files of
-    those of the idle path, `by_host` what the hosts' own counters and settings say."""
+    those of the idle path, `by_host` what the hosts' own counters and settings say, `other_captures` the files of those that
+    have no bulk test."""
 
     raw: Path
     collect: Collect
@@ -45,6 +46,7 @@ class Layout:
     snapshots: Snapshots = field(default_factory=Snapshots)
     idle_pings: set[str] = field(default_factory=set)
     by_host: tuple[str, ...] = ()
+    other_captures: set[str] = field(default_factory=set)
 
     def put(self, node: str, name: str, text: str) -> None:
         """Write a file of a node."""
@@ -83,7 +85,7 @@ def lay_out(
         *find_policed(found, layout.used),
         *find_host_words(found, layout.used, params),
     )
-    _capture(found, layout)
+    _capture(found, tests, layout)
     return layout
 
 
@@ -354,27 +356,41 @@ def _snapshots(lab: Lab, found: Pieces, layout: Layout) -> None:
         layout.put(place.node, "addr.json", json.dumps([link]))
 
 
-def _capture(found: Pieces, layout: Layout) -> None:
+def _capture(found: Pieces, tests: Tests, layout: Layout) -> None:
+    """The router's capture, where one may be of the test; of another it is said what it holds."""
     place, pieces = layout.collect.capture, found.of("tcpdump")
-    if place and pieces:
-        layout.put(place.node, place.file, pieces[0].text)
-        frames, name = pieces[0].content, pieces[0].path.name
-        layout.used[pieces[0].path] = f"{place.node}'s tcpdump"
-        if isinstance(frames, Frames) and frames.kernel_drops:
-            layout.used[pieces[0].path] += (
+    ports = {str(port) for client in tests.clients for port in client.ports}
+    others = [piece for piece in pieces if not _frames(piece).may_be_of_a_test(ports)]
+    layout.other_captures = {piece.path.name for piece in others}
+    rest = [piece for piece in pieces if piece not in others]
+    if place and rest:
+        frames, name = _frames(rest[0]), rest[0].path.name
+        layout.put(place.node, place.file, rest[0].text)
+        layout.used[rest[0].path] = f"{place.node}'s tcpdump"
+        if frames.kernel_drops:
+            layout.used[rest[0].path] += (
                 f" (not whole: {frames.kernel_drops} packets dropped by the kernel)"
             )
-        if isinstance(frames, Frames) and not frames.packet_bytes:
-            why = (
-                f"no line of {name} says how long its packet is (tcpdump -e does)"
-                if frames.has_flows
-                else f"{name} has no packet of TCP or UDP: the test's connection is missing from this capture"
-            )
+        if not frames.packet_bytes:
+            why = f"no line of {name} says how long its packet is (tcpdump -e does)"
             layout.missing.append(f"packets' sizes, since {why}")
-        _leave_out(found, pieces[1:], "one capture is looked at")
+        _leave_out(found, rest[1:], "one capture is looked at")
     elif place:
         layout.without(capture=None)
-        why = "there is no tcpdump -e of the router"
+        for piece in others:
+            layout.used[piece.path] = "tcpdump"
+        held = [f"{piece.path.name} has {_frames(piece).holds}" for piece in others]
+        why = "; ".join(held) or "there is no tcpdump -e of the router"
         layout.missing.append(found.lacks("packets' sizes", why, "tcpdump"))
+        if held and not (tests.clients or tests.servers or found.of("ss")):
+            found.unread.append(layout.missing[-1])
+        others = []
     else:
-        _leave_out(found, pieces, "this lab looks at no capture")
+        _leave_out(found, rest, "this lab looks at no capture")
+    for piece in others:
+        _leave_out(found, [piece], f"it has {_frames(piece).holds}")
+
+
+def _frames(piece: Piece) -> Frames:
+    assert isinstance(piece.content, Frames)  # the tool is tcpdump
+    return piece.content
