@@ -186,7 +186,7 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
     elif least is not None and mean is not None and most is not None and not least <= mean <= most:
         yield (
             f"a mean round-trip time of {mean:g} ms", f"one between its least, {least:g}, and its largest, {most:g} ms",
-            "No mean lies outside of its values: this line was changed, or is another ping's.",
+            "No mean lies outside of its values, so that one of these numbers is wrong.",
         )  # fmt: skip
     times = [reply.rtt_ms for reply in ping.replies if reply.rtt_ms is not None]
     if len(times) < max(ping.received, 1) or least is None or most is None:
@@ -215,12 +215,15 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
 )  # fmt: skip
 def ping_losses(run: RunUnderTest) -> Finding | Right | None:
     """Return whether pings lose what they should, on the way there and back, where no queue was in their way and the settings say what is lost."""
-    wanted = run.param("loss_ratio")
-    pings = _idle(run)
+    wanted, state = run.param("loss_ratio"), run.host_state
+    alone = state is not None and not (state.transfers or state.sockets)
+    # Beside a flow those of a queue are the flow's doing.
+    pings = [ping for ping in _on_the_path(run) if ping[1].received > 0] if alone else _idle(run)
+    pings = [(source, ping) for source, ping in pings if not ping.is_of_many and ping.lost >= 0]
     if wanted is None or not pings or "rate-varies" in run.meanings:
         return None
     for source, ping in pings:
-        sent, lost = ping.transmitted, ping.transmitted - ping.received
+        sent, lost = ping.transmitted - ping.in_flight, ping.lost
         _, most = binomial_interval(sent, 1 - (1 - wanted) ** 2, CONFIDENCE)
         least, _ = binomial_interval(sent, wanted, CONFIDENCE)
         # Where the qdisc's own count is known, pings may go another way through it.
@@ -237,6 +240,18 @@ def ping_losses(run: RunUnderTest) -> Finding | Right | None:
     return Right("the share of pings that was lost")
 
 
+@check(FindingKind("unfit"), needs=())
+def to_itself(run: RunUnderTest) -> Finding | None:
+    """A ping to the own host's loopback went over no path."""
+    for source, ping in _on_the_path(run) if run.brought else []:
+        if ping.address.startswith("127.") or ping.address in ("::1", "localhost"):
+            return Finding(
+                "unfit", f"{source}: a ping to {ping.address}, the host's own loopback", "a ping to the other end of the path",
+                "It went over none of the links, so that its times say nothing of a path.",
+            )  # fmt: skip
+    return None
+
+
 def _lost_anyway(ping: PingRun) -> int:
     """Return how many may be lost on a path that loses none: of a few none, but for the first and the last."""
     return LOST_ANYWAY if ping.transmitted >= MANY_PINGS else 0
@@ -245,11 +260,13 @@ def _lost_anyway(ping: PingRun) -> int:
 def _at_ends(ping: PingRun) -> int:
     """Of a ping's losses those of its first and its last packet; where its answers don't stand there one by one, of so
     many as were sent at most 1 of a few, and 2 of many."""
+    if ping.waited:
+        return 0
     seen = {reply.seq for reply in ping.replies}
     if len(seen) < ping.received:
         return 2 if ping.transmitted >= MANY_PINGS else 1
     begin = min(min(seen), 1)
-    return (min(seen) > begin) + (max(seen) < begin + ping.transmitted - 1)
+    return (min(seen) > begin) + (not ping.in_flight and max(seen) < begin + ping.transmitted - 1)
 
 
 def _idle(run: RunUnderTest) -> list[tuple[str, PingRun]]:
@@ -283,7 +300,7 @@ def ping_duplicates(run: RunUnderTest) -> Finding | None:
     """Answers that came more than once, of any ping."""
     pings = run.host_state.pings if run.host_state else ()
     for source, ping in pings:
-        if ping.duplicates > max(1, TWICE_RATIO * ping.received):
+        if ping.duplicates > max(1, TWICE_RATIO * ping.received) and not ping.is_of_many:
             every_one = ", every one twice" if ping.duplicates == ping.received else ""
             return Finding(
                 "ping-duplicates",

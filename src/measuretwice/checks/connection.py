@@ -393,7 +393,14 @@ def round_trip(run: RunUnderTest) -> Finding | Right | None:
     # queue that never empties it is the queue's. The ping before the run found none.
     known = [run.measured(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
     least_ms = min((ms for ms in known if ms), default=None)
-    wanted = run.param("rtt_ms")
+    wanted, step_ms = run.param("rtt_ms"), run.measured("ping_resolution_ms") or 0.0
+    if least_ms is None and known[-1] == 0 and wanted and wanted > 2 * step_ms > 0:
+        # In whole milliseconds.
+        below, why = (
+            f"a smallest round-trip time below {step_ms:g} ms (ping)",
+            "The path's delay is not the one that was set.",
+        )
+        return Finding("round-trip-time", below, f"{wanted:g} ms", why)  # fmt: skip
     if wanted and least_ms is None and run.brought:
         return _round_trip_by_test(run, wanted)
     if not wanted or least_ms is None:
@@ -405,7 +412,6 @@ def round_trip(run: RunUnderTest) -> Finding | Right | None:
             "Twice what was asked for: the whole delay was set in both directions.",
         )  # fmt: skip
     # Of Windows' ping 40 ms may be anything up to 41; by timestamps TCP's own times have steps of a millisecond.
-    step_ms = run.measured("ping_resolution_ms") or 0.0
     if run.params.get("timestamps") == "on":
         step_ms = max(step_ms, TIMESTAMP_STEP_MS)
     if abs(least_ms - wanted) > max(0.02 * wanted, 0.6) + step_ms:

@@ -92,12 +92,17 @@ _INDENTED = re.compile(
 )
 
 
+# What RIOT's terminal puts before each line of a board.
+_PYTERM = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:- INFO )?# ", re.M)
+
+
 def plain(text: str) -> str:
     """Return a file's text without what loggers and scripts put around a tool's output."""
     if _BRACKETS.search(text):
         # As web pages and editors have them.
         text = text.replace("\xa0", " ").replace("\t", " ")
         text = _INDENTED.sub("", text)
+    text = _PYTERM.sub("", text)
     if "ID]" in text or "start" in text or any(words in text for words in _BEGINNINGS):
         return unwrapped(text, _MARKS)
     return text

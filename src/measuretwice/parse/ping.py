@@ -30,8 +30,10 @@ _HEADER6 = re.compile(
 )
 _REPLY = re.compile(
     _STAMP
-    + r"(?P<bytes>\d+) \S.*?[ ,](?:icmp6?_)?(?:seq|req)=(?P<seq>\d+)\.?(?: (?:ident|id)=\S+)?"
-    rf"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: [^\s=]+[=<](?P<rtt>{_NUMBER}) ?(?P<unit>[^\W\d_]+)\.?)?"
+    + r"(?P<bytes>\d+) \S.*?[ ,](?:icmp6?_)?(?:seq|req)=(?P<seq>\d+)[.,]?(?: (?:ident|id)=\S+)?"
+    # RIOT's has a limit of hops and a radio's strength, and MicroPython's commas.
+    rf"(?: (?:ttl|hlim|hop limit)=(?P<ttl>\d+),?)?(?: rssi=\S+(?: dBm)?)?"
+    rf"(?: [^\s=]+ ?[=<] ?(?P<rtt>{_NUMBER}) ?(?P<unit>[^\W\d_]+)\.?)?"
     r"(?: ttl=(?P<last_ttl>\d+))?(?P<remarks>(?:\s?\([^)]*\))*)\s*"
 )
 _IS_REPLY = re.compile(_STAMP + r"\d+ (?:\S.* (?:icmp6?_)?(?:seq|req)=\d|bytes from )")
@@ -72,8 +74,11 @@ _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 _TIMESTAMP_BYTES = 16
 # Smaller numbers before an answer are no Unix times.
 _UNIX_TIME_S = 1e8
-# Of VPCS, which prints no statistics.
-_TIMEOUT = re.compile(r"^\S+ icmp_seq=(\d+) timeout\s*$", re.M)
+# Of VPCS, which prints no statistics, and of lwIP's example.
+_TIMEOUT = re.compile(r"^(?:From )?\S+ icmp_seq=(\d+) timeout\s*$", re.M)
+_ANSWERED_BY = re.compile(r"\d bytes from (\S+?)[:,]? ")
+# Addresses that several hosts may answer: multicast, and broadcast as it is most often.
+_OF_MANY = re.compile(r"(?i:ff[0-9a-f]{2}:)|2(?:2[4-9]|3\d)\.\d+\.\d+\.\d+$|\d+\.\d+\.\d+\.255$")
 _DAMAGED = re.compile(r"^wrong data byte #|\(BAD CHECKSUM!?\)", re.M)
 _CUT = re.compile(r"\(truncated\)[ \t]*$", re.M)
 # A ping that shows no answer before this one was cut out of a longer one.
@@ -108,7 +113,8 @@ class PingRun:
     warnings that its clock went back, and times below 0; `resolution_ms` is the last place of its smallest time.
     Where `ended` is false ping was stopped or prints none, and all is counted from its answers. `damaged` counts answers
     with other data than was sent, `cut` those that came back shorter, without a time. `misprinted_loss_ratio` is the share of
-    losses that it prints, where that isn't the share by its counts.
+    losses that it prints, where that isn't the share by its counts. `answerers` are how many hosts answered, and `waited` says that it
+    waits for each answer before it ends.
     """
 
     target: str = printed("target", "", "whom it asked")
@@ -133,6 +139,32 @@ class PingRun:
     misprinted_loss_ratio: float | None = None
     damaged: int = 0
     cut: int = 0
+    answerers: int = 1
+    waited: bool = False
+
+    @property
+    def is_of_many(self) -> bool:
+        """Return whether it went to an address that several hosts may answer."""
+        return _OF_MANY.match(self.address) is not None
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many of those without an answer were sent so late that none could come before ping ended: as where they
+        follow each other more quickly than a round trip takes, and the first answer ends it (ping -c 1 -w 2)."""
+        if self.time_ms is None or self.transmitted < 2 or not self.rtt_avg_ms:
+            return 0
+        late = self.rtt_avg_ms * (self.transmitted - 1) / max(self.time_ms, 1)
+        seen = [reply.seq for reply in self.replies]
+        if len(seen) < max(self.received, 1):
+            return 0
+        at_end = self.transmitted - max(seen) + min(1, *seen) - 1
+        # The last of a slow one is no such: it was waited for.
+        return max(int(min(late, self.transmitted - self.received, at_end)), 0)
+
+    @property
+    def lost(self) -> int:
+        """Return how many had no answer, without those that were still in flight; below 0 where more came back than went."""
+        return self.transmitted - self.received - self.in_flight
 
     @property
     def least_ms(self) -> float | None:
@@ -278,6 +310,7 @@ def _run(
         misprinted_loss_ratio=misprinted_loss(counts.lost, counts.transmitted, counts.received),
         damaged=len(_DAMAGED.findall(text)),
         cut=len(_CUT.findall(text)),
+        answerers=max(len({*_ANSWERED_BY.findall(text)}), 1),
     )
 
 
@@ -338,11 +371,14 @@ def _unreadable(source: str, number: int, line: str, expected: str) -> ParseErro
     return ParseError(source, f"line {number}", f"found {excerpt(line)}; expected {expected}")
 
 
-def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> str:
+def statistics_of(
+    replies: list[PingReply], missed: list[int], target: str, *, begun: bool = True
+) -> str:
     """Return the lines that ping would have ended with, counted from its answers and from the numbers of those that it
     says it `missed`; "" where there is neither a time nor a miss.
 
-    What was sent after the last answer or miss isn't known, and not counted.
+    What was sent after the last answer or miss isn't known, and not counted; nor is what went before the first one, where the heading
+    is missing with which a ping has `begun`.
     """
     timed = any(reply.rtt_ms is not None for reply in replies)
     if not (timed or missed):
@@ -350,7 +386,7 @@ def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> s
     seen = {reply.seq for reply in replies}
     # A piece out of a long ping begins with a later number than any that it could have missed at the start.
     begins = min([*seen, *missed])
-    first = begins if begins >= LATE_START else min(1, begins)
+    first = begins if begins >= LATE_START or not begun else min(1, begins)
     transmitted, received = max(*seen, *missed, first) - first + 1, len(seen)
     more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
     return (
@@ -358,6 +394,12 @@ def statistics_of(replies: list[PingReply], missed: list[int], target: str) -> s
         f"{transmitted} packets transmitted, {received} packets received, {more}"
         f"{100 * (1 - received / transmitted):.4g}% packet loss\n{times_of(replies) if timed else ''}"
     )
+
+
+def _lost_of(counts: str) -> str:
+    """Return the share that was lost, as ping prints it, by a line of counts that has none."""
+    sent, came = [int(number) for number in re.findall(r"\d+", counts)][:2]
+    return f"{100 * (1 - came / max(sent, 1)):.4g}% packet loss"
 
 
 def times_of(replies: list[PingReply]) -> str:
@@ -383,7 +425,8 @@ def with_statistics(text: str, source: str) -> str:
         ]
         if any(reply.rtt_ms for reply in replies) and " packets transmitted, " in lines[-1]:
             # All but the line of times, which some don't print.
-            whole = f"{text.rstrip()}\n{times_of(replies)}"
+            share = "" if "%" in lines[-1] else ", " + _lost_of(lines[-1])
+            whole = f"{text.rstrip()}{share}\n{times_of(replies)}"
             try:
                 parse_unix_ping(whole, source)
             except ParseError:
@@ -401,7 +444,9 @@ def with_statistics(text: str, source: str) -> str:
             raise
         replies = [_reply(source, n + 1, lines[n]) for n in answers]
         said = lines[: max(*answers, *misses, 0) + 1]
-        whole = "\n".join(said) + "\n" + statistics_of(replies, [*misses.values()], "ping")
+        begun = any(_HEADER.fullmatch(line) or _HEADER6.fullmatch(line) for line in lines)
+        ending = statistics_of(replies, [*misses.values()], "ping", begun=begun)
+        whole = "\n".join(said) + "\n" + ending
         parse_unix_ping(whole, source)
         return whole
     return text

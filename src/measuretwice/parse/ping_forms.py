@@ -225,7 +225,9 @@ def _fping(text: str, source: str) -> PingRun:
     )
     total = totals[-1] if totals else None
     times_ms = [reply.rtt_ms for reply in replies if reply.rtt_ms is not None]
-    sent = int(total["xmt"]) if total else 1 + max(int(match["seq"]) for match in rows)
+    numbers = [int(match["seq"]) for match in rows]
+    # A piece out of a long one lacks its beginning.
+    sent = int(total["xmt"]) if total else 1 + max(numbers) - min(numbers)
     received = int(total["rcv"]) if total else len(replies)
     printed = total if total and total["min"] else None
     sizes = [int(match["bytes"]) for match in rows if match["bytes"]]
@@ -247,6 +249,7 @@ def _fping(text: str, source: str) -> PingRun:
         replies=replies,
         resolution_ms=last_place(least),
         misprinted_loss_ratio=misprinted_loss(total["lost"], sent, received) if total else None,
+        waited=True,
     )
 
 

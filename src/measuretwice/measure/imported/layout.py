@@ -215,10 +215,14 @@ _WHY_NOT = re.compile(
 
 def _remarks(ping: PingRun) -> list[str]:
     """Return what of a ping is always said: that it has no statistics, what it lost, what came twice, damaged or short."""
-    lost = ping.transmitted - ping.received
     return [
         *([] if ping.ended else [NOT_ENDED]),
-        *([f"{lost} of {ping.transmitted} lost"] if lost > 0 else []),
+        *([f"{ping.lost} of {ping.transmitted} lost"] if ping.lost > 0 else []),
+        *(
+            [f"{ping.in_flight} of {ping.transmitted} still in flight as it ended"]
+            if ping.in_flight
+            else []
+        ),
         *([f"{ping.duplicates} came twice"] if ping.duplicates else []),
         *([f"{ping.errors} answered by an error"] if ping.errors else []),
         *(
@@ -239,7 +243,17 @@ def _by_sender(
     taken: dict[str, Piece] = {}
     rest = []
     for piece in pieces:
-        if _ping(piece).received == 0:
+        if _ping(piece).is_of_many:
+            answered = f", of which {_ping(piece).answerers} answered" * (
+                _ping(piece).answerers > 1
+            )
+            _leave_out(
+                found,
+                [piece],
+                f"a ping to several hosts at once ({_ping(piece).address}){answered}, and of no path; bring one to the receiver's own address",
+            )
+            found.unread.append(found.left_out[-1])
+        elif _ping(piece).received == 0:
             found.failed.append(
                 f"{piece.path.name}: none of {_ping(piece).transmitted} pings came back"
                 + (f" ({reason[0]})" if (reason := _WHY_NOT.search(piece.text)) else "")
@@ -263,7 +277,8 @@ def _by_sender(
             taken[node] = fits[0]
             rest.remove(fits[0])
     for piece in rest:
-        why = f"one ping of each sender's path is looked at, and this (to {_ping(piece).address}) is another"
+        names = ", ".join(sorted(other.path.name for other in taken.values()))
+        why = "one ping of each sender is taken for the path's" + (f", here {names}" if names else f", and this is to {_ping(piece).address}")  # fmt: skip
         _leave_out(found, [piece], why)
     return taken
 
