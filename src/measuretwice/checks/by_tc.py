@@ -118,41 +118,68 @@ def _burst_ends(netem: Qdisc) -> float | None:
     return None
 
 
-@check(FindingKind("configuration"), needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"))
+@check(
+    FindingKind("configuration"),
+    needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms", "goodput_bps"),
+)
 def set_by_tc(run: RunUnderTest) -> Finding | Right | None:
     """What qdiscs are set to, by tc's own word, against the settings."""
     printed = _qdiscs(run)
     sizes = [*_sizes_by_tc(run, printed)]
     differing = [
         *_rate_by_tc(run, printed), *_delay_by_tc(run, printed), *(size for size in sizes if size), *_unasked(run, printed),
-        *_changed(run, printed),
+        *_bursts(run, printed), *_changed(run, printed),
     ]  # fmt: skip
     if differing:
         return Finding(
             "configuration", "; ".join(what for what, _ in differing), "; ".join(setting for _, setting in differing),
             "The network wasn't as the settings say.",
         )  # fmt: skip
-    rates = any(qdisc.rate_bps or qdisc.delay_s for _, qdisc in printed)
-    looked = ["rates and delays"] * rates + ["sizes of queues"] * bool(sizes)
+    looked = ["rates"] * _rates_agree(run, _rated(run, printed))
+    looked += ["delays"] * _delays_agree(run, printed)
+    looked += ["sizes of queues"] * bool(sizes)
     return Right(f"{' and '.join(looked)} that tc prints") if looked else None
+
+
+Rated = list[tuple[str, Qdisc | TcClass]]
+
+
+def _rated(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Rated:
+    """The qdiscs and classes that have a rate."""
+    classes = run.host_state.classes if run.host_state and run.brought else ()
+    rated: Rated = [*printed, *classes]
+    return [(node, entry) for node, entry in rated if entry.rate_bps]
+
+
+def _rates(run: RunUnderTest) -> dict[str, float]:
+    return {
+        name: value for name in run.params if name.endswith("_mbit") and (value := run.param(name))
+    }
+
+
+def _rates_agree(run: RunUnderTest, rated: Rated) -> bool:
+    """Return whether one of the rates that tc prints is one that was set."""
+    printed_bps = {
+        bps for _, entry in rated for bps in (entry.rate_bps, getattr(entry, "ceil_bps", None))
+    }
+    return any(_near(bps, 1e6 * rate) for bps in printed_bps for rate in _rates(run).values())
+
+
+def _delays_agree(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> bool:
+    """Return whether the delays that tc prints are the round trip that was set, or a part of it."""
+    wanted = run.param("rtt_ms")
+    delays = [1e3 * qdisc.delay_s for _, qdisc in printed if qdisc.delay_s]
+    return bool(wanted and delays) and sum(delays) <= (1 + SET_RATIO) * (wanted or 0) + DELAY_SLACK_MS  # fmt: skip
 
 
 def _rate_by_tc(
     run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]
 ) -> Iterator[tuple[str, str]]:
-    rates = {
-        name: value for name in run.params if name.endswith("_mbit") and (value := run.param(name))
-    }
-    classes = run.host_state.classes if run.host_state and run.brought else ()
-    rated: list[tuple[str, Qdisc | TcClass]] = [*printed, *classes]
-    rated = [(node, entry) for node, entry in rated if entry.rate_bps]
+    rates, rated = _rates(run), _rated(run, printed)
     wanted = rates.get("rate_mbit")
     if not wanted or not rated or "rate-varies" in run.meanings:
         return
-    printed_bps = {
-        bps for _, entry in rated for bps in (entry.rate_bps, getattr(entry, "ceil_bps", None))
-    }
-    if not any(_near(bps, 1e6 * rate) for bps in printed_bps for rate in rates.values()):
+    if not _rates_agree(run, rated):
         inside = {qdisc.parent: qdisc.sent_bytes for _, qdisc in printed if qdisc.parent}
         passed = [(entry.sent_bytes or inside.get(entry.handle) or 0) for _, entry in rated]
         busy = [
@@ -166,6 +193,11 @@ def _rate_by_tc(
             key=lambda pair: max(pair[1].rate_bps or 0, getattr(pair[1], "ceil_bps", None) or 0),
         )
         rate = max(qdisc.rate_bps or 0, getattr(qdisc, "ceil_bps", None) or 0)
+        goodput_bps = run.measured("goodput_bps")
+        slower = goodput_bps is not None and goodput_bps <= 1e6 * wanted
+        if rate > 1e6 * wanted and (slower or isinstance(qdisc, TcClass)):
+            # It is faster than the link, and limits nothing.
+            return
         what = f"{qdisc.kind} class" if isinstance(qdisc, TcClass) else qdisc.kind
         yield (
             f"{node}'s {what} with a rate of {rate / 1e6:g} Mbit/s (tc)",
@@ -203,6 +235,26 @@ def _delay_by_tc(
     if both or max(delays) > (1 + SET_RATIO) * wanted + DELAY_SLACK_MS:
         words = " and ".join(f"{delay:g}" for delay in delays)
         yield f"delays of {words} ms (tc)", f"a round trip of {wanted:g} ms"
+
+
+# Each frame of Ethernet with data for TCP is larger than the smaller of these, and a full one has the other.
+LEAST_BURST_BYTES, FULL_FRAME_BYTES = 576, 1514
+
+
+def _bursts(run: RunUnderTest, printed: Sequence[tuple[str, Qdisc]]) -> Iterator[tuple[str, str]]:
+    """Yield where a tbf has no room for a packet: it drops what is larger than its burst (tc-tbf(8))."""
+    mtu_bytes = run.param("mtu_bytes") or FULL_FRAME_BYTES
+    for node, qdisc in printed:
+        burst = qdisc.burst_bytes
+        if qdisc.kind != "tbf" or not burst or burst >= min(mtu_bytes, FULL_FRAME_BYTES):
+            continue
+        mean = (qdisc.sent_bytes or 0) / (qdisc.sent_packets or 1)
+        # What has passed larger packets has another burst than the one that is printed.
+        if mean <= burst and (burst < LEAST_BURST_BYTES or qdisc.drops):
+            yield (
+                f"{node}'s tbf with a burst of {burst} B (tc)",
+                f"room for a frame of {FULL_FRAME_BYTES} B: what is larger than the burst never passes",
+            )
 
 
 # What somebody may set anew while a test runs, and in which unit it is said.

@@ -397,7 +397,7 @@ UNREAD = (
     _row(r"^\s*\+---\([0-9a-f]+:[0-9a-f]*\) ", "the tree of tc -g", "it has no counters", "tc -s class show, before the test and after it"),
     _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and their counters aren't looked at", _TC),
     _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
-    _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),
+    _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it has no counters, and its words for settings are its own", _TC),
     # Rates.
     _row(r"^\*\*\* Ping: testing ping reachability", "Mininet's pingall", "it says who reaches whom, and has no times", _PING),
     _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),

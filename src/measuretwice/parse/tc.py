@@ -258,6 +258,10 @@ def _text_entry(
     if what == "class":
         values["leaf"] = head["leaf"]
     sent = backlog = None
+    # A table of sizes (stab) stands on a line of its own.
+    if lines[1:] and (table := re.fullmatch(r" +linklayer (\S.*?) *", lines[1])):
+        values["options"] |= {"linklayer": table[1]}
+        lines = [lines[0], "", *lines[2:]]
     for offset, line in enumerate(lines[1:], start=1):
         if not line.strip():
             continue

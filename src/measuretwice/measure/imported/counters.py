@@ -399,16 +399,22 @@ def _named(text: str) -> str:
 def at_first(text: str, kinds: frozenset[str]) -> str:
     """A snapshot as it was when its qdiscs of these kinds had counted nothing yet; of other kinds, which
     a lab doesn't set up, nobody knows since when they count: they stay as they are."""
+    qdiscs = parse_tc_qdiscs(text, "tc")
+    inside = {
+        (qdisc.dev, str(qdisc.parent).partition(":")[0]) for qdisc in qdiscs if qdisc.kind in kinds
+    }
+    # What such a qdisc stands in was set up before it, by the same hand.
+    set_up = [
+        qdisc.kind in kinds or (qdisc.dev, qdisc.handle.partition(":")[0]) in inside
+        for qdisc in qdiscs
+    ]
     if text.startswith("["):
-        return json.dumps(
-            [
-                {**qdisc, **dict.fromkeys(COUNTERS, 0)} if qdisc.get("kind") in kinds else qdisc
-                for qdisc in json.loads(text)
-            ]
-        )
+        entries = zip(json.loads(text), set_up, strict=True)
+        nothing = dict.fromkeys(COUNTERS, 0)
+        return json.dumps([{**qdisc, **nothing} if own else qdisc for qdisc, own in entries])
     parts = re.split(r"^(?=qdisc )", text, flags=re.M)
-    nothing = r"Sent 0 bytes 0 \1 (dropped 0, overlimits 0 requeues 0)"
+    parts = parts if parts[0] else parts[1:]
+    none = r"Sent 0 bytes 0 \1 (dropped 0, overlimits 0 requeues 0)"
     return "".join(
-        _SENT.sub(nothing, part) if part.split(" ")[1:2] and part.split(" ")[1] in kinds else part
-        for part in parts
+        _SENT.sub(none, part) if own else part for part, own in zip(parts, set_up, strict=True)
     )

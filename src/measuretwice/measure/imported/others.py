@@ -13,8 +13,8 @@ from measuretwice.lab import Value
 from measuretwice.measure.imported.clients import Tests
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.measure.transfers import instead_of
-from measuretwice.parse import Iperf2Connection
-from measuretwice.parse.formats import DRIVER, SETTINGS
+from measuretwice.parse import Iperf2Connection, PingRun, Qdisc, TcClass
+from measuretwice.parse.formats import DRIVER, SETTINGS, TC_CLASSES
 from measuretwice.parse.host import Setting
 from measuretwice.parse.iperf3_text import NO_TOTALS, WHOLE_RATIO
 from measuretwice.parse.netperf import BulkTest
@@ -176,6 +176,7 @@ def find_host_words(
     pieces: Pieces, used: dict[Path, str], params: Mapping[str, Value]
 ) -> Iterator[str]:
     """Yield what drivers' counts and hosts' settings say, as a finding's words; what is no finding is noted."""
+    _note_odd_settings(pieces, params)
     drivers: dict[str | None, list[Piece]] = defaultdict(list)
     for piece in pieces.of(DRIVER.tool):
         drivers[piece.node or piece.host].append(piece)
@@ -195,6 +196,48 @@ def find_host_words(
             for interface, names in on.items()
         ]
         yield from _by_settings(whose(piece), settings, params)
+
+
+# No path of a test has a delay of as long.
+_ABSURD_S = 10.0
+
+
+def _note_odd_settings(pieces: Pieces, params: Mapping[str, Value]) -> None:
+    """Note what tc prints and what can't be what the packets met, or limits nothing."""
+    pings = [piece for piece in pieces.of("ping") if isinstance(piece.content, PingRun)]
+    longest = [
+        (run.rtt_max_ms, piece.path.name)
+        for piece in pings
+        if isinstance(run := piece.content, PingRun) and run.rtt_max_ms
+    ]
+    for piece in pieces.of("tc", TC_CLASSES.tool):
+        for entry in piece.content if isinstance(piece.content, tuple) else ():
+            for words in _odd(entry, max(longest, default=None), params.get("rate_mbit")):
+                if (note := f"{piece.path}: {words}") not in pieces.notes:
+                    pieces.notes.append(note)
+
+
+def _odd(entry: object, longest: tuple[float, str] | None, rate: Value | None) -> Iterator[str]:
+    """Yield what is odd about a qdisc or a class; `longest` is the longest time of any ping (ms), with its file."""
+    if isinstance(entry, Qdisc):
+        delay_s, table = entry.delay_s or 0, str(entry.options.get("linklayer"))
+        if longest and delay_s > _ABSURD_S and longest[0] < 1e3 * delay_s:
+            yield (
+                f"tc prints a delay of {delay_s:g} s for {entry.kind}, and no answer in {longest[1]} took more than "
+                f"{longest[0]:g} ms"
+            )
+        if table.startswith(("atm", "adsl")):
+            yield (
+                f"{entry.kind} on {entry.dev or 'its interface'} counts whole cells of ATM (linklayer {table}), of which at "
+                "most 48 bytes in 53 are a packet's"
+            )
+    elif isinstance(entry, TcClass) and isinstance(rate, int | float):
+        most_bps = max(entry.rate_bps or 0, entry.ceil_bps or 0)
+        if most_bps > 1.05e6 * rate:
+            yield (
+                f"the class {entry.handle} may send up to {most_bps / 1e6:g} Mbit/s (tc), more than the {rate:g} that were "
+                "set, so that it isn't what limits"
+            )
 
 
 def _by_driver(pieces: Pieces, host: str | None, looks: list[Piece]) -> Iterator[str]:
