@@ -364,6 +364,8 @@ UNREAD = (
     _row(r"^Windows[ -]IP[ -]|IPv4[^:\n]*(?:\. )+: \d+\.", "Windows' ipconfig", "it has addresses alone"),
     _row(r"^(?:Coalesce|Ring|Channel|Pause) parameters for ", "ethtool -c or -g", "it says how a card was set, and neither on which node nor when"),
     _row(r"^Settings for \S+:$", "ethtool of a link", "it says neither of which node it is, nor of when", f"{_NODE} (speed_mbit.txt)"),
+    _row(r"^[^\n:]*(?::[ \t]*)?\b(?:tcp-segmentation-offload|generic-(?:segmentation|receive)-offload|large-receive-offload|udp-fragmentation-offload|[rt]x-checksumming|scatter-gather|[rt]x-vlan-offload|receive-hashing): o(?:n|ff)\b", "lines of ethtool -k", "without its heading (Features for ...) they don't say of which card they are", "all that ethtool -k INTERFACE prints"),
+    _row(r"^[ \t]*(?:[rt]x_\w+|[rt]x_queue_\d+_\w+|\w+_(?:errors|drops|dropped|collisions)): \d+[ \t]*$", "lines of ethtool -S", "without its heading (NIC statistics) and all of its counters they don't say of what they are a part", "all that ethtool -S INTERFACE prints, before the test and after it"),
     _row(r"^driver: \S+\nversion: ", "ethtool -i", "it names a card's driver"),
     _row(r"^Chain \w+ \((?:policy|\d+ references)|^table (?:inet|ip6?|bridge) \w+ \{", "the rules of a firewall", "what they drop stands in no tool that is read"),
     # Rates.
@@ -388,6 +390,8 @@ UNREAD = (
     _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
     # Counters.
     _row(r"^ +\d+ segments retransmit", "netstat -s", "without a count of what was sent its counts say little", _COUNTERS),
+    _row(r"^ +\d+ (?:times the listen queue |SYNs to LISTEN |fast retransmits|other TCP timeouts|bad segments received|resets? (?:sent|received)|(?:active|passive) connection openings|packets? (?:pruned|collapsed) )|^ +TCP[A-Z]\w+: \d+$", "lines of netstat -s", "without a count of what was sent they say little", _COUNTERS),
+    _row(r"^(?:Tcp|TcpExt|Ip|IpExt|Udp)[A-Z]\w+ +\d+ +\d+\.\d$", "lines of nstat", "without all of its counters nobody knows which are missing", _COUNTERS),
     _row(r"^(?:Tcp: RtoAlgorithm|TcpExt: \w+ )", "/proc/net/snmp or /proc/net/netstat", "it is read as nstat prints it only", _COUNTERS),
     _row(r"^\d+: \S+: <[A-Z0-9_,-]*> mtu \d+", "ip link or ip addr without -s", "it has no counters", _LINKS),
     # How a node was set.

@@ -312,6 +312,9 @@ def parse_ip_links(text: str, source: str) -> list[dict[str, Any]]:
             found[-1]["stats64"][columns["way"].lower()] = dict(
                 zip(names, map(int, counts), strict=False)
             )
+    if not found:
+        problem = "ip -s link without the lines that name its interfaces; bring all that it prints"
+        raise ParseError(source, "file", problem)
     for link in found:
         if link["stats64"].keys() != {"rx", "tx"}:
             raise ParseError(

@@ -23,6 +23,7 @@ from measuretwice.parse.tc_log import snapshots_of
 NAMES = {NSTAT.tool: "nstat", LINKS.tool: "link"}
 # Of data and its acknowledgements so much more goes the data's way, in segments and in bytes.
 MOSTLY = 1.6
+LINK_OF_PATH = "ip -s link of an interface of the path, before the test and after it"
 # What of an interface's counters is compared.
 _LINK_COUNTS = ("bytes", "packets", "errors", "dropped")
 
@@ -37,6 +38,10 @@ def place_counters(
     for tool, name in NAMES.items():
         by_node: dict[str | None, list[Piece]] = defaultdict(list)
         for piece in found.of(tool):
+            if piece.node is None and (nothing := _of_no_path(piece)):
+                found.left_out.append(f"{piece.path}: {nothing}")
+                found.unread.append(found.left_out[-1])
+                continue
             by_node[node_of_host(found, piece)].append(piece)
         named = {piece.node for piece in found.pieces if piece.tool.startswith(f"{name}.")}
         for node, pieces in by_node.items():
@@ -69,6 +74,20 @@ def node_of_host(pieces: Pieces, piece: Piece) -> str | None:
     for node, words in ((how.sender, "sender|client|clnt"), (how.receiver, "receiver|server|srv")):
         if re.fullmatch(rf"(?:{words})", piece.host):
             return node
+    return None
+
+
+def _of_no_path(piece: Piece) -> str | None:
+    """Say why an interface's counters can be of no test: they are a loopback's alone, or nothing was carried yet."""
+    if not isinstance(piece.content, list):
+        return None
+    counts = _counts(piece)
+    names = [str(link["ifname"]) for link in piece.content]
+    others = [name for name in names if name != "lo" and not re.fullmatch(r"lo\d*", name)]
+    if not others:
+        return f"{', '.join(names)} alone, the host's own loopback, over which no path goes; bring {LINK_OF_PATH}"
+    if not any(counts[f"{name} {way} packets"] for name in others for way in ("rx", "tx")):
+        return f"{', '.join(others)} carried nothing since these counters began: 0 packets in, 0 out; bring {LINK_OF_PATH}"
     return None
 
 

@@ -4,6 +4,7 @@ themselves."""
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -159,6 +160,8 @@ _BUNDLING = (
 )
 # A buffer that makes less than this part of the link's rate is too small for it.
 ENOUGH = 0.9
+# Of a host's settings these are told, since a program may have asked for others.
+_TOLD = ("net.ipv4.tcp_congestion_control", "net.core.default_qdisc")
 # What TCP's own settings must be for what a lab means, and what follows where they aren't.
 _SWITCHES = {
     "net.ipv4.tcp_window_scaling": "no window is above 64 KiB (RFC 7323)",
@@ -179,6 +182,13 @@ def find_host_words(
     _note_odd_settings(pieces, params)
     drivers: dict[str | None, list[Piece]] = defaultdict(list)
     for piece in pieces.of(DRIVER.tool):
+        if not any(map(int, re.findall(r": (\d+)[ \t]*$", piece.text, re.M))):
+            pieces.left_out.append(
+                f"{piece.path}: ethtool -S with each counter at 0: the card carried nothing since they began; bring ethtool -S of "
+                "an interface of the path, before the test and after it"
+            )
+            pieces.unread.append(pieces.left_out[-1])
+            continue
         drivers[piece.node or piece.host].append(piece)
         used[piece.path] = f"{whose(piece)}ethtool -S"
     for host, looks in drivers.items():
@@ -191,6 +201,8 @@ def find_host_words(
         for setting in settings:
             if setting.name in _BUNDLING and setting.value.startswith("on"):
                 on[setting.interface].append(setting.name)
+        said = [f"{s.name} is {s.value}" for s in settings if s.name in _TOLD]
+        pieces.notes += [f"{piece.path}: {', '.join(said)}"] * bool(said)
         pieces.notes += [
             f"{piece.path}: {', '.join(names)} on at {interface}: what tc and tcpdump show as one packet there may be several segments"
             for interface, names in on.items()
