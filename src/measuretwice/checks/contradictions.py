@@ -278,8 +278,10 @@ def seen_by_tcpdump(run: RunUnderTest) -> Finding | Right | None:
         ways = [(way, both.get((way.whom, way.who))) for way in frames.directions]
         if finding := _by_any_capture(ways, name):
             return finding
-        for way, back in ways if name not in (state.other_captures if state else ()) else ():
-            if finding := _by_capture(run, way, back, name):
+        is_test = state is not None and name not in state.other_captures
+        for way, back in ways:
+            finding = _by_capture(run, way, back, name) if is_test else None
+            if finding := finding or _sent_again(run, way, name):
                 return finding
     tests = [name for name, _ in once if state and name not in state.other_captures]
     return Right("what tcpdump shows of each connection") if tests else None
@@ -322,10 +324,7 @@ def _by_capture(
     run: RunUnderTest, way: Direction, back: Direction | None, name: str
 ) -> Finding | None:
     """Return what is off with one end of a test's connection in a capture, and its answers."""
-    who, alone = (
-        f"{way.who} > {way.whom}",
-        not (run.host_state and (run.host_state.transfers or run.host_state.sockets)),
-    )
+    alone = not (run.host_state and (run.host_state.transfers or run.host_state.sockets))
     rate_bps, rtt_ms = 1e6 * (run.param("rate_mbit") or 0), run.param("rtt_ms")
     most_bps = 8e3 * UNSCALED_BYTES / rtt_ms if rtt_ms else None
     if (
@@ -349,6 +348,13 @@ def _by_capture(
             f"{wanted + options:.0f} B, for segments of {wanted:.0f}",
             "No segment to that end is larger than it asked for in its SYN: by its MTU, a route's advmss, or a box that clamps it.",
         )  # fmt: skip
+    return None
+
+
+def _sent_again(run: RunUnderTest, way: Direction, name: str) -> Finding | None:
+    """Return what one end of a connection sent again, where no test says so itself."""
+    state = run.host_state
+    alone = not (state and (state.transfers or state.sockets))
     share = way.again / max(way.segments, 1)
     if (
         alone
@@ -357,7 +363,7 @@ def _by_capture(
         and share > 2 * (run.param("loss_ratio") or 0)
     ):
         return Finding(
-            "by-capture", f"{way.again} of {way.segments} segments with data begin where an earlier one began: {who} ({name})",
+            "by-capture", f"{way.again} of {way.segments} segments with data begin where an earlier one began: {way.who} > {way.whom} ({name})",
             "each segment once", "They were sent again: something was lost, or was taken for lost. Where it was lost tc, ip -s link and nstat tell.",
         )  # fmt: skip
     return None

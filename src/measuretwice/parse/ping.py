@@ -74,8 +74,10 @@ _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 _TIMESTAMP_BYTES = 16
 # Smaller numbers before an answer are no Unix times.
 _UNIX_TIME_S = 1e8
-# Of VPCS, which prints no statistics, and of lwIP's example.
-_TIMEOUT = re.compile(r"^(?:From )?\S+ icmp_seq=(\d+) timeout\s*$", re.M)
+# Of VPCS, which prints no statistics, of lwIP's example, and of macOS.
+_TIMEOUT = re.compile(
+    r"^(?:(?:From )?\S+ icmp_seq=(?=\d+ timeout\s*$)|Request timeout for icmp_seq )(\d+)", re.M
+)
 _ANSWERED_BY = re.compile(r"\d bytes from (\S+?)[:,]? ")
 # Addresses that several hosts may answer: multicast, and broadcast as it is most often.
 _OF_MANY = re.compile(r"(?i:ff[0-9a-f]{2}:)|2(?:2[4-9]|3\d)\.\d+\.\d+\.\d+$|\d+\.\d+\.\d+\.255$")

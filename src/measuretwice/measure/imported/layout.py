@@ -378,6 +378,7 @@ def _capture(found: Pieces, tests: Tests, layout: Layout) -> None:
     others = [piece for piece in pieces if not _frames(piece).may_be_of_a_test(ports)]
     layout.other_captures = {piece.path.name for piece in others}
     rest = [piece for piece in pieces if piece not in others]
+    alone = not (rest or tests.clients or tests.servers or found.of("ss"))
     if place and rest:
         frames, name = _frames(rest[0]), rest[0].path.name
         layout.put(place.node, place.file, rest[0].text)
@@ -397,13 +398,13 @@ def _capture(found: Pieces, tests: Tests, layout: Layout) -> None:
         held = [f"{piece.path.name} has {_frames(piece).holds}" for piece in others]
         why = "; ".join(held) or "there is no tcpdump -e of the router"
         layout.missing.append(found.lacks("packets' sizes", why, "tcpdump"))
-        if held and not (tests.clients or tests.servers or found.of("ss")):
-            found.unread.append(layout.missing[-1])
+        found.unread += layout.missing[-1:] if held and alone else []
         others = []
     else:
         _leave_out(found, rest, "this lab looks at no capture")
     for piece in others:
         _leave_out(found, [piece], f"it has {_frames(piece).holds}")
+        found.unread += found.left_out[-1:] if alone else []
 
 
 def _frames(piece: Piece) -> Frames:
