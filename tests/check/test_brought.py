@@ -455,7 +455,7 @@ def test_plain_ss_and_servers_and_other_pings_are_read(tmp_path: Path) -> None:
         shutil.copy(CORPUS / name, tmp_path)
     document = check(tmp_path)
     assert [*document["used"].values()] == ["romeo's iperf3"]
-    assert "this (to 127.0.0.1) is another" in "\n".join(document["refused"])
+    assert "and this is to 127.0.0.1" in "\n".join(document["refused"])
     ping = tmp_path / "busybox-1.35-clean.txt"
     ping.write_text(ping.read_text().replace("127.0.0.1", "10.10.2.100"))
     document = check(tmp_path)
