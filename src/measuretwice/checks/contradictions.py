@@ -296,9 +296,9 @@ def _by_any_capture(ways: Ways, name: str) -> Finding | None:
     refused = [back for _, back in asking if back and back.resets and not back.agreed]
     if refused and len(refused) == len(asking):
         by, asked = sorted({back.who for back in refused}), sum(way.asked for way, _ in asking)
-        each = f"{asked} times SYN, and a reset each time" if asked > 1 else "SYN, and a reset"
+        words = f"{asked} times SYN, and a reset each time" if asked > 1 else "SYN, and a reset"
         return Finding(
-            "by-capture", f"{each}: from {', '.join(by[:3])}{', ...' * (len(by) > 3)} ({name})", "a connection that comes about",
+            "by-capture", f"{words}: from {', '.join(by[:3])}{', ...' * (len(by) > 3)} ({name})", "a connection that comes about",
             "The connection was refused: nothing listens on that port there, or a firewall says so in its place.",
         )  # fmt: skip
     answered = any(back for _, back in ways)

@@ -201,8 +201,8 @@ def find_host_words(
         for setting in settings:
             if setting.name in _BUNDLING and setting.value.startswith("on"):
                 on[setting.interface].append(setting.name)
-        said = [f"{s.name} is {s.value}" for s in settings if s.name in _TOLD]
-        pieces.notes += [f"{piece.path}: {', '.join(said)}"] * bool(said)
+        values = [f"{s.name} is {s.value}" for s in settings if s.name in _TOLD]
+        pieces.notes += [f"{piece.path}: {', '.join(values)}"] * bool(values)
         pieces.notes += [
             f"{piece.path}: {', '.join(names)} on at {interface}: what tc and tcpdump show as one packet there may be several segments"
             for interface, names in on.items()
