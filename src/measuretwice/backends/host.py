@@ -1,31 +1,43 @@
-"""The machine's own kernel, as root, in network namespaces: for `--on host`.
+"""The machine's own kernel, in network namespaces: for `--on host`, as root, and for `--on host --emulate`.
 
 Before anything is changed it is asked whether the kernel has what the trials need. What a trial
-makes is undone when it ends and when whoever started it dies (scripts/host/guard.sh).
+makes is undone when it ends and when whoever started it dies (scripts/host/guard.sh). With an emulator
+(scripts/host/emulator.c) the kernel needs no netem, and nobody needs to be root.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import platform
 import re
+import shlex
 import shutil
+import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from measuretwice.backends.backend import Backend, needs, tool_versions
-from measuretwice.backends.script import experiment_script
+from measuretwice.backends.backend import Backend, algorithms_of, needs, tool_versions
+from measuretwice.backends.script import Emulation, Interface, experiment_script, interfaces
 from measuretwice.base.errors import UserError
-from measuretwice.base.paths import HOST_GUARD
+from measuretwice.base.paths import EMULATED_TOOLS, EMULATOR, HOST_GUARD, cache_folder
 from measuretwice.lab import KernelFacts, Lab, Plan
+from measuretwice.lab.schema.network import Emulated
 
 NAMESPACES = Path("/run/netns")
 PREFIX = re.compile(r"mt-(\d+)-")
 UNDO_SECONDS = 15
+# In the run, whose /run is its own.
+COUNTERS = "/run/emulator-counters.json"
+INSIDE = ["--net", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+# More than any lab's buffer: where a lab names none, none is filled.
+ENDLESS_BYTES = 10**12
 
 
 class Host(Backend):
@@ -84,6 +96,218 @@ class Host(Backend):
 
     def kernel_facts(self) -> KernelFacts:
         return KernelFacts(platform.release())
+
+
+class EmulatedHost(Host):
+    """Trials on this machine's own kernel, with an emulator of ours in the place of one link: in real time.
+
+    It lives in namespaces that end with it, so an ordinary user may.
+    """
+
+    name = "emulated"
+    option = " --on host --emulate"
+    location = "on this machine's own kernel, with an emulator for the path, in real time"
+    differs = (
+        "this machine's own kernel in real time, with an emulator in the place of the path: no two results are alike, "
+        "and emulator_late_mean_us says how late packets were"
+    )
+
+    def __init__(self, tools: dict[str, str], owner: int, emulator: Path) -> None:
+        super().__init__(tools, owner)
+        self._emulator = emulator
+        digest = hashlib.sha256(EMULATOR.read_bytes()).hexdigest()[:8]
+        self.kernel = f"{self.kernel}, emulator {digest}"
+
+    @classmethod
+    def matches(cls, where: str) -> bool:
+        return False
+
+    @classmethod
+    @contextmanager
+    def open(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+        if lab.file.topology.emulated is None:
+            raise UserError(
+                f"--emulate: {lab.name} doesn't say what an emulator can stand in for (topology.emulated in its lab.toml)"
+            )
+        yield cls(tool_versions(), os.getpid(), ensure_emulator())
+
+    def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
+        plans = list(plans)
+        emulated = lab.file.topology.emulated
+        assert emulated
+        if not all(map(shutil.which, ("unshare", "nsenter"))):
+            return ["unshare is missing: install util-linux"]
+        try_out = (
+            "mount -t tmpfs none /run && mkdir /run/netns && ip netns add a && ip netns exec a true"
+        )
+        command = [*_unshare(), "bash", "-c", try_out]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return [
+                "--emulate: this machine doesn't let you make namespaces"
+                + (": try it as root" if os.geteuid() else ", even as root")
+            ]
+        if missing := _missing_algorithms(algorithms_of(lab, plans)):
+            return [
+                f"--emulate: this machine's kernel has no {', '.join(missing)}: "
+                "without --on host the virtual kernel has all of them"
+            ]
+        return list(dict.fromkeys(why for plan in plans if (why := cannot_emulate(emulated, plan))))
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        if Path("/run") in (*root.parents, *work.parents):
+            raise UserError(
+                "--emulate: neither the kit nor --out may be in /run, which a run has for itself"
+            )
+        emulation = _emulation(lab, plan, self._emulator, str(work / "raw"))
+        script = experiment_script(lab, plan, root, str(work / "raw"), None, emulation=emulation)
+        (work / "experiment.sh").write_text(script, encoding="utf-8")
+        run_script(work, self._owner, wall_limit_s)
+
+
+def cannot_emulate(emulated: Emulated, plan: Plan) -> str:
+    """Return why the emulator can't do what a plan wants of the path, in a line; "" where it can."""
+    for name, allowed in emulated.only.items():
+        value = plan.params.get(name)
+        if value is None or value in allowed:
+            continue
+        if plan.case is not None:
+            return f"--emulate: case {plan.case} needs more of the path than the emulator does: leave --on host out"
+        wanted = " or ".join(map(str, allowed)) or "left alone"
+        return f"--emulate: trial {plan.trial} has {name}={value}; with the emulator it can only be {wanted}"
+    return ""
+
+
+def ensure_emulator() -> Path:
+    """Return the emulator, compiled into the cache where it isn't yet; UserError where that can't be done."""
+    source = EMULATOR.read_bytes()
+    folder = cache_folder() / "emulator"
+    program = folder / f"{hashlib.sha256(source).hexdigest()[:16]}-{platform.machine()}"
+    if program.is_file():
+        return program
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise UserError(
+            "--emulate compiles its emulator once, and there is no C compiler: install gcc"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as beside:
+            built = Path(beside) / "emulator"
+            options = ["-O2", "-Wall", "-Wextra", "-o", str(built), str(EMULATOR)]
+            done = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
+            if done.returncode:
+                errors = [line for line in done.stderr.splitlines() if "error" in line]
+                raise UserError(
+                    f"--emulate: {compiler} can't compile {EMULATOR}: {(errors or ['it says nothing'])[0]}"
+                )
+            built.rename(program)
+    except OSError as error:
+        raise UserError(f"--emulate: {folder} can't be written to ({error.strerror})") from None
+    return program
+
+
+def _unshare() -> list[str]:
+    """The command that starts another in namespaces that end with it; an ordinary user is root in them."""
+    return ["unshare", *(["--map-root-user"] if os.geteuid() else []), *INSIDE]
+
+
+def _missing_algorithms(names: Iterable[str]) -> list[str]:
+    """Those of the congestion controls that this kernel hasn't, though whoever asks may load them."""
+    missing = []
+    for name in names:
+        with socket.socket() as probe:
+            try:
+                probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            except PermissionError:
+                # It is there, but not for everybody; in their own namespaces everybody may.
+                continue
+            except OSError:
+                missing.append(name)
+    return missing
+
+
+def _emulation(lab: Lab, plan: Plan, emulator: Path, out: str) -> Emulation:
+    """Return what a trial's script does for the emulator in it; raw files go to `out`/NODE/."""
+    emulated = lab.file.topology.emulated
+    assert emulated
+    node, towards = emulated.link.split("/")
+    near, far = (
+        next(end for end in interfaces(lab.file.topology) if end.node == a and _peer(lab, end) == b)
+        for a, b in ((node, towards), (towards, node))
+    )
+    words = " ".join(shlex.quote(word) for word in _arguments(lab, plan, near.name))
+    tc = shutil.which("tc", path=_path()) or "tc"
+    counters, lateness = COUNTERS, f"{out}/{node}/emulator.json"
+    start = [
+        f"# The emulator, between to-{node} and to-{towards}: all checksums are computed before it, and no packet is larger than an MTU.",
+        f"export EMULATED_NODE={node} EMULATED_DEV={near.name} EMULATED_COUNTERS={counters} EMULATED_TC={shlex.quote(tc)}",
+        f"export PATH={shlex.quote(str(EMULATED_TOOLS))}:$PATH:/usr/sbin:/sbin",
+        *(
+            f"ip netns exec {end.node} ethtool -K {end.name} tx off tso off gso off gro off >/dev/null"
+            for end in (near, far)
+        ),
+        f"for end in to-{node} to-{towards}; do ethtool -K $end tx off tso off gso off gro off >/dev/null; done",
+        f"{shlex.quote(str(emulator))} to-{node} to-{towards} {words} {counters} {shlex.quote(lateness)} &",
+        "emulator=$!",
+        f"until [[ -e {counters} ]]; do kill -0 $emulator; sleep 0.01; done",
+        "",
+    ]
+    return Emulation(_enter(), start, ["kill -TERM $emulator", "wait $emulator"])
+
+
+def _enter() -> list[str]:
+    return [
+        "# In namespaces of its own, which end with it; its /run, where names of network namespaces stand, is its own, too.",
+        "if [[ -z ${IN_NAMESPACES:-} ]]; then",
+        f'  IN_NAMESPACES=yes exec {shlex.join(_unshare())} bash "$0"',
+        "fi",
+        "mount -t tmpfs none /run",
+        "mkdir /run/netns",
+        "# nstat's own file in /tmp may be another root's.",
+        "export NSTAT_HISTORY=/run/nstat-history",
+        "mount -t proc none /proc 2>/dev/null || true",
+        "sysctl -qw net.ipv6.conf.default.disable_ipv6=1 2>/dev/null || true",
+    ]
+
+
+def _arguments(lab: Lab, plan: Plan, device: str) -> list[str]:
+    """The emulator's arguments from the rate to the head of its counters."""
+    emulated = lab.file.topology.emulated
+    assert emulated
+
+    def value(name: str | None, default: float = 0.0) -> float:
+        return float(plan.params[name]) if name else default
+
+    rtt_ns = value(emulated.rtt) * 1e6
+    there_ns = round(rtt_ns * emulated.there_ratio)
+    buffer_bytes, loss_ratio = int(value(emulated.buffer, ENDLESS_BYTES)), value(emulated.loss)
+    collect = lab.file.collect
+    place = collect.bottleneck or collect.queue
+    kind = (place and place.kind) or "bfifo"
+    options: dict[str, object] = {"limit": buffer_bytes}
+    if kind == "netem":
+        delay = {"delay": there_ns / 1e9, "jitter": 0, "correlation": 0}
+        options = {
+            "limit": 0,
+            "delay": delay,
+            "loss-random": {"loss": loss_ratio, "correlation": 0},
+        }
+    # As a child of another: what it drops comes after the interface has counted it.
+    head = {"kind": kind, "handle": "10:", "dev": device, "parent": "1:1", "options": options}
+    numbers = (
+        round(value(emulated.rate) * 1e6), int(value(emulated.burst)), buffer_bytes,
+        there_ns, round(rtt_ns) - there_ns,
+    )  # fmt: skip
+    text = json.dumps(head, separators=(",", ":"))[1:-1]
+    return [*map(str, numbers), f"{loss_ratio:.12f}", str(plan.kernel_seed), text]
+
+
+def _peer(lab: Lab, end: Interface) -> str:
+    return next(other.node for other in interfaces(lab.file.topology) if other.mac == end.peer_mac)
+
+
+def _path() -> str:
+    return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
 def _works(command: str) -> bool:

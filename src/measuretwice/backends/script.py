@@ -103,12 +103,28 @@ def environment(plan: Plan) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Emulation:
+    """The lines of a script that have an emulator stand in for a link: where it begins, once there is a network, and at its end."""
+
+    enter: list[str]
+    start: list[str]
+    stop: list[str]
+
+
 def preamble(
-    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str
+    lab: Lab,
+    plan: Plan,
+    root: Path,
+    out: str,
+    sampler: str | None,
+    prefix: str,
+    emulation: Emulation | None = None,
 ) -> list[str]:
     """Return the lines that a trial and a live lab begin with: settings and topology."""
     lines = [
         "set -euo pipefail",
+        *(emulation.enter if emulation else ()),
         f"root={shlex.quote(str(root))}",
         f"out={shlex.quote(out)}",
         f'mkdir -p "$out"/{{{",".join(lab.file.topology.node_names)},}}',
@@ -125,7 +141,8 @@ def preamble(
             f"export SS_SAMPLER={shlex.quote(sampler)}",
             *(f"echo {value!r} >/proc/sys/net/{name}" for name, value in settings.items()),
         ]
-    return [*lines, "", "# Topology", *build_commands(lab.file.topology, prefix), ""]
+    built = build_commands(lab.file.topology, prefix, emulated=emulation is not None)
+    return [*lines, "", "# Topology", *built, "", *(emulation.start if emulation else ())]
 
 
 def edited_folder(lab: Lab) -> str:
@@ -134,11 +151,18 @@ def edited_folder(lab: Lab) -> str:
 
 
 def experiment_script(
-    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
+    lab: Lab,
+    plan: Plan,
+    root: Path,
+    out: str,
+    sampler: str | None,
+    prefix: str = "",
+    emulation: Emulation | None = None,
 ) -> str:
     """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside).
 
-    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
+    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None. With an `emulation` a link is left
+    to an emulator.
     """
     nodes = lab.file.topology.node_names
     folder = f'"$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}'
@@ -148,7 +172,7 @@ def experiment_script(
     lines = [
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
-        *preamble(lab, plan, root, out, sampler, prefix),
+        *preamble(lab, plan, root, out, sampler, prefix, emulation),
         *(["# Edges", *edges, ""] if edges else []),
         *_STEP_FUNCTIONS.splitlines(),
         f"lab={folder}",
@@ -156,6 +180,7 @@ def experiment_script(
         f"prefix={shlex.quote(prefix)}",
         "",
         *(_shell_line(action, nodes) for action in actions(lab.file.run)),
+        *(emulation.stop if emulation else ()),
         ': >"$out/finished"',
         "",
     ]
@@ -267,14 +292,23 @@ def interfaces(topology: Topology) -> list[Interface]:
     return ends
 
 
-def build_commands(topology: Topology, prefix: str = "") -> list[str]:
+def build_commands(topology: Topology, prefix: str = "", *, emulated: bool = False) -> list[str]:
     """Return shell lines that make the topology. `prefix` goes before each namespace's name.
 
-    Neighbours are static: address resolution would add packets whose time varies.
+    Neighbours are static: address resolution would add packets whose time varies. Where a link is `emulated`, each of its two
+    nodes gets a cable of its own, whose other end, to-NODE, stays where the script runs.
     """
     ends = interfaces(topology)
     links = [f"netns add {prefix}{node.name}" for node in topology.nodes]
+    split = topology.emulated.link.split("/") if emulated and topology.emulated else []
     for a, b in zip(ends[::2], ends[1::2], strict=True):
+        if sorted((a.node, b.node)) == sorted(split):
+            for end in (a, b):
+                links += [
+                    f"link add {end.name} netns {prefix}{end.node} address {end.mac} type veth peer name to-{end.node}",
+                    f"link set to-{end.node} up",
+                ]
+            continue
         links.append(
             f"link add {a.name} netns {prefix}{a.node} address {a.mac} type veth "
             f"peer name {b.name} netns {prefix}{b.node} address {b.mac}"

@@ -19,6 +19,9 @@ BROWSER_BUILDER = CHECKOUT / "scripts/browser/build.sh"
 BROWSER_LIBRARIES = CHECKOUT / "scripts/browser/libraries.sh"
 BROWSER_RUNNER = CHECKOUT / "scripts/browser/run.mjs"
 HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
+EMULATOR = CHECKOUT / "scripts/host/emulator.c"
+# A folder to stand first in PATH on an emulated run's nodes.
+EMULATED_TOOLS = CHECKOUT / "scripts/host/emulated"
 REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"
 # What `./lab release` writes at the top of a release, and no checkout has.
 RELEASE_FILE = "release.json"

@@ -91,6 +91,12 @@ from measuretwice.runs.result import Result
     "machine that the site has for browsers, in node; or on the machines that FILE (nodes.toml) names, by ssh.",
 )
 @click.option(
+    "--emulate",
+    is_flag=True,
+    help="With --on host: a small emulator of ours does what the router does, so that the kernel needs no netem, and you "
+    "needn't be root. In real time; the result says how late packets were.",
+)
+@click.option(
     "--out",
     type=PATH,
     help="Folder for runs.  [default: runs/ in the checkout]",
@@ -117,6 +123,7 @@ def run(
     repeat: int | None,
     jobs: int | Scheduler | None,
     where: str,
+    emulate: bool,
     out: Path | None,
     wall_limit: float | None,
     fresh: bool,
@@ -130,7 +137,7 @@ def run(
     """
     root = root_folder()
     lab = load_lab(root, lab_name)
-    kind = backend_for(where)
+    kind = backend_for(where, emulate=emulate)
     refuse_jobs(kind, where, jobs)
     out = (out or terminal.default_out(root)).absolute()
     check_writable(out)
@@ -286,6 +293,8 @@ def _print(
         terminal.print_table(lab, results)
         if len(results) == 1:
             terminal.print_expectations(results[0])
+        if late := wording.lateness(results):
+            print(f"\n{late}")
 
 
 def _predict(case: CaseRun) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
+from measuretwice.backends.host import EmulatedHost
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import CHECKOUT
@@ -151,6 +152,9 @@ def _compared(
     if not others:
         return None, []
     whose = f"run by scripts that aren't this checkout's ({', '.join(others[:MOST_SCRIPTS])}{', ...' if others[MOST_SCRIPTS:] else ''})"
+    if plan.where == EmulatedHost.name:
+        # There the lab's scripts shape nothing: an emulator does.
+        return None, [f"{whose}, and with an emulator their nodes are compared with nothing"]
     # An older run lacks what the lab has got since.
     params = {**lab.defaults(), **plan.params}
     intended = _intended(lab, params, plan.trial, plan.case, plan.seed)

@@ -232,3 +232,20 @@ def in_brief(lab: Lab, result: Result) -> str:
     goodput = _number(goodput_of(lab, result).bps, "{:.4g} Mbit/s", 1e-6)
     ratio = f", {result.ratio:.2f} of the model" if result.ratio is not None else ""
     return goodput + ratio
+
+
+def lateness(results: Sequence[Result]) -> str:
+    """Say how late packets were of the run whose emulator was the latest; "" where there was none."""
+    late = [
+        (mean_us, result.value("emulator_late_p99_us"), result.value("emulator_late_max_us"))
+        for result in results
+        if (mean_us := result.value("emulator_late_mean_us")) is not None
+    ]
+    if not late:
+        return ""
+    mean_us, p99_us, most_us = max(late)
+    of = "" if len(late) == 1 else f" in the worst of {len(late)} runs"
+    return (
+        f"Packets left the emulator {mean_us / 1000:.3g} ms late on average{of}, 99 % of them at most {(p99_us or 0) / 1000:.3g} ms, "
+        f"the latest {(most_us or 0) / 1000:.3g} ms. ./lab check says when that is too late."
+    )

@@ -246,6 +246,8 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield "run.reader_interval", file.run.reader_interval
     if edges := file.topology.edges:
         yield from (("topology.edges", name) for name in edges.parameters)
+    if emulated := file.topology.emulated:
+        yield from (("topology.emulated", name) for name in emulated.parameters)
     for act in file.topology.acts:
         yield from (("topology.acts", name) for name in act.parameters)
     if crowd := file.collect.crowd:

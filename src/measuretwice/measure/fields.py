@@ -27,6 +27,7 @@ UNITS = {
     "bytes_received": "B",
     "bytes_acked": "B",
     "_ns": "ns",
+    "_us": "us",
     "_ms": "ms",
     "_s": "s",
     "_packets": "packets",
@@ -289,6 +290,22 @@ MANY_FLOWS = (
     ),
     Field("own_rival_share", "your own", "the rivals' part of what groups.txt adds up to, 0 to 1"),
 )
+# Only runs with an emulator in the place of a link have these: of all packets in both directions, pings included.
+EMULATED = (
+    Field(
+        "emulator_late_mean_us",
+        "emulator",
+        "how much later than due the emulator sent a packet on, the mean",
+    ),
+    Field("emulator_late_p99_us", "emulator", "what 99 % of these don't exceed"),
+    Field("emulator_late_max_us", "emulator", "the latest packet of all"),
+    Field("emulator_packets", "emulator", "how many packets that is of"),
+    Field(
+        "emulator_lost_packets",
+        "emulator",
+        "packets that it lost itself, unasked: it had no room for them, or they were too large",
+    ),
+)
 # What a person's summary.txt says of many flows, each line by its name there; others may stand in it.
 SUMMARY = (
     Field("own_flows", "your own", "how many flows the index was taken with"),
@@ -374,7 +391,7 @@ FLOW_OF_MANY = (
 )
 CATALOGUE = {
     field.name: field
-    for field in (*FAMILIES, *IMPORTED, *SUMMARY, *MANY_FLOWS, *FEW_FLOWS, *ONE_FLOW)
+    for field in (*FAMILIES, *IMPORTED, *EMULATED, *SUMMARY, *MANY_FLOWS, *FEW_FLOWS, *ONE_FLOW)
 }
 
 

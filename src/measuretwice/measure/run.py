@@ -31,7 +31,7 @@ from measuretwice.parse import (
     parse_ss_samples,
     parse_tc_qdiscs,
 )
-from measuretwice.parse.host import parse_ip, parse_softnet
+from measuretwice.parse.host import parse_emulator, parse_ip, parse_softnet
 from measuretwice.parse.netperf import BulkTest
 
 # Fewer looks at a window that goes up and down are no mean.
@@ -46,7 +46,7 @@ def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured,
     """
     measured = read_totals(lab.file.collect, raw)
     flows, together = read_flows(lab, raw, params)
-    measured |= together
+    measured |= together | _from_emulator(lab, raw)
     fields.require(measured, lab.name)
     return measured, flows
 
@@ -274,6 +274,15 @@ def _qdisc(path: Path, device: str, kind: str) -> Qdisc:
         if qdisc.dev == device and qdisc.kind == kind:
             return qdisc
     raise ParseError(path.name, "file", f"there is no {kind} qdisc on {device}")
+
+
+def _from_emulator(lab: Lab, raw: Path) -> Measured:
+    """Return how late packets were, where an emulator stood in the place of a link."""
+    emulated = lab.file.topology.emulated
+    path = raw / emulated.link.split("/")[0] / "emulator.json" if emulated else None
+    if path is None or not path.is_file():
+        return {}
+    return {f"emulator_{k}": v for k, v in parse_emulator(text_of(path), name_of(path)).items()}
 
 
 def _from_counters(raw: Path, files: Collect) -> Measured:

@@ -23,6 +23,7 @@ from measuretwice.parse.fields import table
 
 _EXPECTED = "the output of `nstat -az` or `nstat -az -j`"
 _ROW = re.compile(r"([A-Za-z]\w*)\s+(-?\d+)\s+-?\d+(?:\.\d+)?\s*")
+_EMULATOR = ("late_mean_us", "late_p99_us", "late_max_us", "packets", "lost_packets")
 _COLUMN = re.compile("[0-9a-f]{1,8}")
 
 _SNMP = "nstat(8), Documentation/networking/snmp_counter.rst"
@@ -379,3 +380,11 @@ def parse_softnet(text: str, source: str) -> dict[str, int]:
         for name, word in zip(SOFTNET, words, strict=True):
             sums[name] += int(word, 16)
     return sums
+
+
+def parse_emulator(text: str, source: str) -> dict[str, float]:
+    """Return what scripts/host/emulator.c says at its end: how late packets were (us), how many there were, and how many it lost
+    itself. ParseError for anything else."""
+    expected = "what the emulator says at its end"
+    document = JsonObject.of(load(clean(text, source, expected), source, expected), "$", source)
+    return {name: document.need_number(name) for name in _EMULATOR}

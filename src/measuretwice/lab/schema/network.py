@@ -6,9 +6,9 @@ import re
 from ipaddress import IPv4Interface
 from typing import Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from measuretwice.lab.schema.parameters import Name, NodeName, Strict
+from measuretwice.lab.schema.parameters import Name, NodeName, Strict, Value
 
 IN_BRACES = re.compile(r"\{([a-z0-9_]+)\}")
 
@@ -85,11 +85,38 @@ class Act(Strict):
         return [*self.when, *chosen, *IN_BRACES.findall(self.says)]
 
 
+class Emulated(Strict):
+    """A link that an emulator can stand in for, where the kernel that runs the hosts can't shape it (`--emulate`).
+
+    At `link`, as in `router/juliet`, lie the whole path's rate (Mbit/s) and before it a `buffer` (bytes), drop-tail, and the
+    losses at random (`loss`, a share), all on the way to the latter. Of the path's `rtt` (ms) the share `there_ratio` is delay
+    on that way, the rest on the way back. `burst` (bytes) goes at once, before the rate applies. All but the share are names of
+    parameters. What no emulator of ours does is left out by `only`: the values that these parameters may have; none where they
+    must be left alone. What the lab's scripts ask of tc is the emulator's to do, so they are told that it is done.
+    """
+
+    link: str
+    rate: Name
+    burst: Name | None = None
+    buffer: Name | None = None
+    loss: Name | None = None
+    rtt: Name
+    there_ratio: float = Field(ge=0, le=1)
+    only: dict[Name, list[Value]] = {}
+
+    @property
+    def parameters(self) -> tuple[Name, ...]:
+        """The names of those it has."""
+        named = (self.rate, self.burst, self.buffer, self.loss, self.rtt)
+        return (*filter(None, named), *self.only)
+
+
 class Topology(Strict):
     art: str
     nodes: list[Node]
     links: list[Link]
     edges: Edges | None = None
+    emulated: Emulated | None = None
     acts: list[Act] = []
 
     @property
@@ -133,6 +160,8 @@ class Topology(Strict):
         for act in self.acts:
             for place in act.at:
                 self.nodes_at(place)
+        if self.emulated and len(self.nodes_at(self.emulated.link)) != 1:
+            raise ValueError(f"emulated: {self.emulated.link!r} isn't one link")
         return self
 
 
