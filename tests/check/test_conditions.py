@@ -430,3 +430,26 @@ def test_an_outage_is_told_from_losses_in_a_row(
 ) -> None:
     found = findings(mathis, with_socket(mathis, stalled_s=stalled_s))
     assert [one.id for one in found] == (["unexplained"] if off else [])
+
+
+def test_an_emulator_that_is_late(mathis: Remeasured) -> None:
+    """Twice the mean beside 5 % of the round trip, one packet in a hundred beside a quarter of it; and its own losses."""
+
+    def late(mean_us: float, p99_us: float, lost_packets: int = 0) -> list[Finding]:
+        values = {
+            "rtt_min_ms": 6.0,
+            "emulator_late_mean_us": mean_us,
+            "emulator_late_p99_us": p99_us,
+            "emulator_late_max_us": 20_000,
+            "emulator_lost_packets": lost_packets,
+        }
+        every = findings(mathis, mathis.host_state, **values)
+        return [finding for finding in every if finding.id == "late-packets"]
+
+    assert late(149, 1499) == []
+    (mean,) = late(151, 1499)
+    assert "0.151 ms late on average" in mean.measured
+    assert len(late(149, 1501)) == 1
+    (lost,) = late(10, 20, 1)
+    assert "1 packets lost by the emulator itself" in lost.measured
+    assert not [f for f in findings(mathis, mathis.host_state) if f.id == "late-packets"]

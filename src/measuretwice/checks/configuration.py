@@ -45,6 +45,10 @@ NOT_SET = frozenset({"direct_packets_stat", "direct_qlen", "seed", "r2q"})
 # What a radio's node changes all the time, as its lab means it.
 VARIED = ("slot",)
 SAME_RATIO = 1e-3
+# Of an emulated path's round trip: by so much may it be longer than was asked for, on average; and what comes later than
+# this other share comes in bursts that no host has sent, each packet of which finds the queue as full as the last.
+LATE_MEAN_RATIO = 0.05
+LATE_P99_RATIO = 0.25
 SHOWN = 3
 # Of so many settings that can't matter each is named.
 MOST_NOTED = 6
@@ -324,3 +328,51 @@ def _same(value: object, wanted: object) -> bool:
 
 def _text(value: object) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@check(
+    FindingKind(
+        "late-packets",
+        "How late an emulator sent packets on, compared with the path's round-trip time; and what it lost unasked.",
+        explains=("round-trip-time", "unexplained"),
+        hints=(
+            "In real time a path of programs is only as punctual as the machine. The result says how late packets were.",
+            "Compare twice emulator_late_mean_us, and emulator_late_p99_us, with the round-trip time that was asked for.",
+            "The machine had something else to do: end other programs and run again, ask for a longer round trip or a lower rate, "
+            "or use the virtual kernel.",
+        ),
+    ),
+    needs=(
+        "emulator_late_mean_us", "emulator_late_p99_us", "emulator_late_max_us", "emulator_lost_packets", "rtt_min_ms",
+    ),
+)  # fmt: skip
+def late_packets(run: RunUnderTest) -> Finding | None:
+    """An emulator is late where the machine is busy; a round trip passes it twice."""
+    mean_us, p99_us = run.measured("emulator_late_mean_us"), run.measured("emulator_late_p99_us")
+    lost, rtt_ms = run.measured("emulator_lost_packets"), run.measured("rtt_min_ms")
+    if mean_us is None or p99_us is None or not rtt_ms:
+        return None
+    mean_ratio, p99_ratio = (late_us / 1000 / rtt_ms for late_us in (2 * mean_us, p99_us))
+    if lost:
+        broken, symptom = (
+            f"{lost:.0f} packets lost by the emulator itself",
+            "packets were lost that nobody asked to lose",
+        )
+        matters = "No counter of the path has these losses."
+    elif mean_ratio > LATE_MEAN_RATIO or p99_ratio > LATE_P99_RATIO:
+        broken = (
+            f"packets left the emulator {mean_us / 1000:.3g} ms late on average, one in a hundred {p99_us / 1000:.3g} ms or more, "
+            f"at most {(run.measured('emulator_late_max_us') or 0) / 1000:.3g} ms, on a path of {rtt_ms:.3g} ms"
+        )
+        symptom = "the path kept its times worse than can be trusted"
+        matters = "Late packets make the round trip longer, and they come in bursts, which a short buffer drops."
+    else:
+        return None
+    return Finding(
+        "late-packets",
+        broken,
+        f"both ways together at most {100 * LATE_MEAN_RATIO:.0f} % of the round trip, one in a hundred at most "
+        f"{100 * LATE_P99_RATIO:.0f} %, and none lost",
+        matters,
+        symptom=symptom,
+    )
