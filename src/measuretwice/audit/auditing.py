@@ -107,9 +107,9 @@ def audit_table(
                 continue
             audited = [(plain, [], set())]
         audited = read_in_any(_of_one_rate(audited))
+        audited += [(r, [], set()) for r in _as_it_stood(table)]
         if not own and not any(report.compared or report.recomputed for report, *_ in audited):
             unseen += laws.numbers_unread(table, audited[0][0])
-        audited += [(r, [], set()) for r in _as_it_stood(table)]
         for report, unread, effects in audited:
             already = {(p.lines, p.text) for earlier in reports for p in earlier.problems}
             new = tuple(p for p in report.problems if (p.lines, p.text) not in already)

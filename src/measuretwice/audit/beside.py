@@ -150,7 +150,10 @@ def _from_above(table: Table, place: int, column: int) -> list[_Change]:
 
 def _stated(table: Table, line: Line, place: int) -> Number | None:
     """The change that a cell states, as a ratio where it is per cent: +17.8 %, 2.1x, 12 % faster."""
-    match = re.match(r"[^\d+.-]{0,3}([+-]?[\d.,]+)\s*(%?)", line.cell(place).replace("\u2212", "-"))
+    cell = line.cell(place).replace("\u2212", "-").lower()
+    # Points of per cent, or a difference in a unit, are none.
+    behind = r"\s*(%?)\s*(?:x|\u00d7|times|faster|slower|higher|lower|better|worse|more|less)?"
+    match = re.fullmatch(rf"[^\d+.-]{{0,3}}([+-]?[\d.,]+){behind}", cell)
     number = number_in(match[1], table.decimal_comma)[0] if match else None
     if number is None or not match:
         return None

@@ -187,8 +187,7 @@ ROUND_DIGITS = 2
 PARTS = 0.01
 # How near to the link's rate a bandwidth is the link's, and in how many of the rows.
 NEAR_LINK, NEARLY_ALL = 0.1, 0.9
-# A longer heading is a sentence.
-MOST_WORDS = 10
+MOST_WORDS = 10  # a longer heading is a sentence
 MOST_VIEWS = 12
 # Of these each of several columns is looked at; of others the first.
 LEADING = tuple("goodput total losses loss_ratio index rtt bytes share utilisation".split())
@@ -423,6 +422,8 @@ def _sort_counts(by_name: Known, values: Values, cell_unit: Callable[[int], Unit
     of_losses = by_name["losses"] or by_name["loss_ratio"]
     if len(ends) == 2 and not of_losses and _are_two_ways(ends[0], ends[1], values):
         _take(by_name, "received", [ends[1]], "setting")
+    per = "losses_per_halving"
+    by_name[per] = [c for c in by_name[per] if by_name["halvings"] or c.words != "ratio"]
 
 
 def _are_two_ways(sent: Column, arrived: Column, values: Values) -> bool:
