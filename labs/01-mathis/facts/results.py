@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from measuretwice.facts import (
@@ -25,6 +26,7 @@ from measuretwice.facts import (
     table,
     whole,
 )
+from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
@@ -66,6 +68,8 @@ from .runs import (
 MSS_BYTES, RTTS_MS, LOSS_RATIOS = (536, 1460, 4312), (6, 154.5, 600), (0.00003, 0.3)
 # How far from a claim's own value a result may lie.
 SLOPE_TOLERANCE, CONSTANT_TOLERANCE = 0.02, 0.05
+# The trials in which losses are neither rare nor frequent, and from when on they have many.
+MIDDLE_P, MANY_LOSSES = (0.0001, 0.001), 600
 
 
 def set_results(f: Facts, sets: RecordedSets) -> None:
@@ -241,6 +245,7 @@ def _what_holds(f: Facts, sets: RecordedSets) -> None:
     f.lossy_trials = whole(sum(sets.trial(n)["loss_ratio"] >= bound for n in sets.lab.trials))
     f.long_least, f.long_most = (mbit(pick(column(long, "goodput_bps")), 2) for pick in (min, max))
     f.constant_by_p = _constant_by_p(long)
+    _start(f, sets, long)
     five = sets.run(USUAL, trial=MOST_LOSSES)
     f.trial_5_p_ratio, f.trial_5_ratio = Number(param(five, "loss_ratio")), RATIO(five)
     f.trial_5_pftk, f.trial_5_goodput = mbit(pftk_bps(five)), GOODPUT(five)
@@ -249,6 +254,7 @@ def _what_holds(f: Facts, sets: RecordedSets) -> None:
     f.fewest_losses, f.chance_of_one = DROPS(fewest), chance_of(fewest, 1)
     rare = sets.trial(FEWEST_LOSSES)
     f.usual_s = Number(rare["duration_s"], "s")
+    f.all_trials_take = seconds(len(sets.lab.trials) * rare["duration_s"], 1)
     rare_losses = model.mathis_expected_losses(600, rare["loss_ratio"], rare["duration_s"])
     f.trial_53_losses = Number(rare_losses, digits=2)
 
@@ -282,6 +288,46 @@ def _published(f: Facts, sets: RecordedSets) -> None:
         == (rows[first[trial] + 1][2] > rows[first[trial]][2])
         for trial in (3, 9, 11)
     )
+
+
+def _start(f: Facts, sets: RecordedSets, long: Sequence[Result]) -> None:
+    """How much of C is the connection's start: of the long runs with p from 0.0001 to 0.001 those with some losses, and those
+    with many; and of one run of hours, of the case duration, its goodput over the model with its first minute and without."""
+    middle = [run for run in long if MIDDLE_P[0] <= param(run, "loss_ratio") < MIDDLE_P[1]]
+    few, many = (
+        [run for run in middle if (measured(run, "qdisc_drops") >= MANY_LOSSES) == is_many]
+        for is_many in (False, True)
+    )
+    f.few_losses_c, f.many_losses_c = (
+        Interval.of_mean(column(runs, "ratio")) for runs in (few, many)
+    )
+    f.few_losses = whole(statistics.fmean(column(few, "qdisc_drops")))
+    f.many_losses = whole(MANY_LOSSES)
+    f.middle_simulated = Number(model.sack_reno_constant(0.0003), digits=4)
+    f.many_fit_the_simulation = f.middle_simulated.value in f.many_losses_c
+    f.few_lie_above = f.few_losses_c.low_value > f.middle_simulated.value
+
+    run = sets.run("duration-fixed")
+    samples = parse_ss_samples(
+        sets.raw_text(run, "romeo/ss.txt"),
+        "romeo/ss.txt",
+        allow_truncated_tail=True,
+        local_ports={round(measured(run, "data_port"))},
+    )
+    acked = [
+        (sample.time_s, socket.bytes_acked)
+        for sample in samples
+        for socket in sample.sockets
+        if socket.bytes_acked
+    ]
+    (begun_s, _), (end_s, all_bytes) = acked[0], acked[-1]
+    minute_s, minute_bytes = next(pair for pair in acked if pair[0] >= begun_s + 60)
+    f.first_minute_part = percent(minute_bytes / all_bytes, 2)
+    bps = 8 * (all_bytes - minute_bytes) / (end_s - minute_s)
+    f.with_start = Number(measured(run, "ratio"), digits=4)
+    f.without_start = Number(bps / model_bps(run), digits=4)
+    f.start_lasts = seconds(param(run, "duration_s"), 2)
+    f.start_biases = f.without_start.value < measured(run, "ratio")
 
 
 def _constant_by_p(long: Sequence[Result]) -> Table:
