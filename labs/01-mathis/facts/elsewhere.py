@@ -11,6 +11,8 @@ from measuretwice.facts import (
     Facts,
     Interval,
     Number,
+    Numbers,
+    Probability,
     RecordedSets,
     column,
     mbit,
@@ -25,11 +27,16 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.facts.values import Cell
+from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
-from measuretwice.stats import intervals
+from measuretwice.stats import intervals, two_samples
 from measuretwice.tcp import model
 
 from .runs import FEWEST_LOSSES, SEVEN, USUAL, WORKED, both_ends, step_names
+
+
+# From when on a flow has left its start behind, and what is averaged then.
+STARTED_S, WINDOW_S = 60, 10
 
 
 def set_elsewhere(f: Facts, sets: RecordedSets) -> None:
@@ -55,6 +62,8 @@ def _how_sure(f: Facts, sets: RecordedSets) -> None:
     ten, twins = sets.runs("acks-delayed"), sets.runs("acks-every-segment")
     _repeats(f, sets, ten)
     _two_settings(f, ten, twins)
+    _windows(f, sets.run("duration-fixed"), sets)
+    _two_arms(f, sets.other("buffers"), sets.other("queues"))
     f.constant, f.slope = f.constant_about, replace(f.slope, digits=3)
     trials = len(sets.lab.trials)
     f.outside_99 = Number(trials * 0.01, digits=1)
@@ -167,6 +176,91 @@ def _two_settings(f: Facts, ten: Sequence[Result], twins: Sequence[Result]) -> N
         *intervals.ratio_of_means(column(ten, "ratio"), column(twins, "ratio")), digits=4
     )
     f.is_small = f.factor.high_value < 1.05
+
+
+def _windows(f: Facts, run: Result, sets: RecordedSets) -> None:
+    """One run of hours, from its second minute on: its goodput in windows of ten seconds, and to how many independent values
+    these are worth."""
+    samples = parse_ss_samples(
+        sets.raw_text(run, "romeo/ss.txt"),
+        "romeo/ss.txt",
+        allow_truncated_tail=True,
+        local_ports={round(measured(run, "data_port"))},
+    )
+    acked = [
+        (sample.time_s, socket.bytes_acked)
+        for sample in samples
+        for socket in sample.sockets
+        if socket.bytes_acked
+    ]
+    last_s, last_bytes = next(pair for pair in acked if pair[0] >= acked[0][0] + STARTED_S)
+    rates_mbit = []
+    for now_s, now_bytes in acked:
+        if now_s >= last_s + WINDOW_S - 1e-6:
+            rates_mbit.append(8e-6 * (now_bytes - last_bytes) / (now_s - last_s))
+            last_s, last_bytes = now_s, now_bytes
+    worth = intervals.effective_count(rates_mbit)
+    middle, low, high = intervals.mean_interval(rates_mbit)
+    naive = (high - low) / 2 / middle
+    f.windows_run, f.windows_losses = whole(run.trial), whole(measured(run, "qdisc_drops"))
+    f.windows, f.windows_worth = whole(len(rates_mbit)), whole(worth)
+    f.window_lasts = seconds(WINDOW_S)
+    f.windows_mean = Number(middle, "Mbit/s")
+    f.windows_naive = percent(naive, 2)
+    f.windows_true = percent(naive * math.sqrt(len(rates_mbit) / worth), 2)
+    f.windows_by_rule = percent(
+        1.96 * intervals.relative_error_of_ratio(measured(run, "qdisc_drops")), 2
+    )
+    f.windows_are_worth_less = worth < 0.2 * len(rates_mbit)
+
+
+def _two_arms(f: Facts, buffers: RecordedSets, queues: RecordedSets) -> None:
+    """Jain's indices of HighSpeed TCP with either buffer, thirty runs of each; and RED against FIFO, twenty runs of each."""
+    large, small = (
+        column(buffers.runs("thirty-times", trial=trial), "jains_index") for trial in (1, 2)
+    )
+    f.skewed_runs = whole(len(large))
+    f.skewed_deviations = Numbers((statistics.stdev(large), statistics.stdev(small)), digits=2)
+    f.skewed_welch = Probability(two_samples.welch(large, small).p)
+    f.skewed_ranks = Probability(two_samples.rank_sum(large, small).p)
+    by_seed = [
+        {
+            run.seed: measured(run, "jains_index")
+            for run in buffers.runs("thirty-times", trial=trial)
+        }
+        for trial in (1, 2)
+    ]
+    seeds = sorted(by_seed[0])
+    f.same_seed = Number(
+        statistics.correlation(*([values[seed] for seed in seeds] for values in by_seed)), digits=2
+    )
+    f.same_seed_by_chance = Number(1.96 / math.sqrt(len(seeds)), digits=2)
+    f.seeds_dont_pair_trials = abs(f.same_seed.value) < f.same_seed_by_chance.value
+
+    fifo, red = (
+        queues.runs("two-arms", discipline=discipline) for discipline in ("pfifo_fast", "red")
+    )
+    margin_bps = 1e4 * param(fifo[0], "rate_mbit")
+    f.arms = whole(len(fifo))
+    sums = [column(arm, "goodput_bps") for arm in (fifo, red)]
+    f.sums_differ = Probability(two_samples.welch(*sums).p)
+    f.sums_margin = mbit(margin_bps, 1)
+    equal = two_samples.equivalence(sums[0], sums[1], margin_bps)
+    f.sums_equal = Probability(equal)
+    f.sums_are_equal = equal < 0.05
+    named = {
+        "sum of both goodputs": sums,
+        "ping under load": [column(arm, "busy_ping_mean_ms") for arm in (fifo, red)],
+        "Jain's index": [column(arm, "jains_index") for arm in (fifo, red)],
+    }
+    ps = [two_samples.welch(*pair).p for pair in named.values()]
+    f.holm = table(
+        ("question", "Welch's p", "after Holm"),
+        (
+            (question, Probability(p), Probability(adjusted))
+            for question, p, adjusted in zip(named, ps, two_samples.holm(ps), strict=True)
+        ),
+    )
 
 
 def _other_seeds(f: Facts, sets: RecordedSets) -> None:
