@@ -34,7 +34,6 @@ from measuretwice.tcp import model
 
 from .runs import FEWEST_LOSSES, SEVEN, USUAL, WORKED, both_ends, step_names
 
-
 # From when on a flow has left its start behind, and what is averaged then.
 STARTED_S, WINDOW_S = 60, 10
 

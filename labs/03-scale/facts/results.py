@@ -14,6 +14,7 @@ from measuretwice.facts import (
     column,
     judge,
     mbit,
+    mean,
     mean_interval,
     measured,
     ms,
@@ -331,14 +332,14 @@ def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
     f.queue_adds = ms(drain_ms(param(halves[0], "buffer_bytes"), param(halves[0], "rate_mbit")))
     f.cubic_rtts = Numbers.of([ms(rtt) for rtt in column(halves, "rtt_mean_ms")])
 
-    few = [
-        sets.run("edge-once", BBR_IN_RENO),
-        sets.run("fair-share-fixed"),
-        sets.run("intermediate", BBR_IN_RENO),
-    ]
-    parts, multiples = column(few, "rival_share"), column(few, "rival_multiple")
+    ten = sets.runs("edge-ten-times", BBR_IN_RENO)
+    more = [sets.run("fair-share-fixed"), sets.run("intermediate", BBR_IN_RENO)]
+    parts, multiples = (
+        [mean(ten, name), *column(more, name)] for name in ("rival_share", "rival_multiple")
+    )
+    f.bbr_few_ten = Interval.of_mean(percents(ten, "rival_share"), "%")
     f.bbr_few = Numbers.of([percent(part) for part in parts])
-    f.bbr_beside = Numbers(tuple(flows - 1 for flows in column(few, "flows")))
+    f.bbr_beside = Numbers(tuple(flows - 1 for flows in column([ten[0], *more], "flows")))
     f.bbr_few_times = Numbers(tuple(multiples))
     f.bbr_few_are_near_40 = (
         max(parts) <= 1.3 * min(parts)
