@@ -27,12 +27,11 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.facts.values import Cell
-from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals, two_samples
 from measuretwice.tcp import model
 
-from .runs import FEWEST_LOSSES, SEVEN, USUAL, WORKED, both_ends, step_names
+from .runs import FEWEST_LOSSES, SEVEN, USUAL, WORKED, acked_over_time, both_ends, step_names
 
 # From when on a flow has left its start behind, and what is averaged then.
 STARTED_S, WINDOW_S = 60, 10
@@ -180,18 +179,7 @@ def _two_settings(f: Facts, ten: Sequence[Result], twins: Sequence[Result]) -> N
 def _windows(f: Facts, run: Result, sets: RecordedSets) -> None:
     """One run of hours, from its second minute on: its goodput in windows of ten seconds, and to how many independent values
     these are worth."""
-    samples = parse_ss_samples(
-        sets.raw_text(run, "romeo/ss.txt"),
-        "romeo/ss.txt",
-        allow_truncated_tail=True,
-        local_ports={round(measured(run, "data_port"))},
-    )
-    acked = [
-        (sample.time_s, socket.bytes_acked)
-        for sample in samples
-        for socket in sample.sockets
-        if socket.bytes_acked
-    ]
+    acked = acked_over_time(sets, run)
     last_s, last_bytes = next(pair for pair in acked if pair[0] >= acked[0][0] + STARTED_S)
     rates_mbit = []
     for now_s, now_bytes in acked:

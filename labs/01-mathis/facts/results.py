@@ -26,7 +26,6 @@ from measuretwice.facts import (
     table,
     whole,
 )
-from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
@@ -50,6 +49,7 @@ from .runs import (
     TIMESTAMPS_STEP,
     USUAL,
     WORKED,
+    acked_over_time,
     both_ends,
     chance_of,
     count_within,
@@ -291,7 +291,7 @@ def _published(f: Facts, sets: RecordedSets) -> None:
 
 
 def _start(f: Facts, sets: RecordedSets, long: Sequence[Result]) -> None:
-    """How much of C is the connection's start: of the long runs with p from 0.0001 to 0.001 those with some losses, and those
+    """Set how much of C is the connection's start: of the long runs with p from 0.0001 to 0.001 those with some losses, and those
     with many; and of one run of hours, of the case duration, its goodput over the model with its first minute and without."""
     middle = [run for run in long if MIDDLE_P[0] <= param(run, "loss_ratio") < MIDDLE_P[1]]
     few, many = (
@@ -308,18 +308,7 @@ def _start(f: Facts, sets: RecordedSets, long: Sequence[Result]) -> None:
     f.few_lie_above = f.few_losses_c.low_value > f.middle_simulated.value
 
     run = sets.run("duration-fixed")
-    samples = parse_ss_samples(
-        sets.raw_text(run, "romeo/ss.txt"),
-        "romeo/ss.txt",
-        allow_truncated_tail=True,
-        local_ports={round(measured(run, "data_port"))},
-    )
-    acked = [
-        (sample.time_s, socket.bytes_acked)
-        for sample in samples
-        for socket in sample.sockets
-        if socket.bytes_acked
-    ]
+    acked = acked_over_time(sets, run)
     (begun_s, _), (end_s, all_bytes) = acked[0], acked[-1]
     minute_s, minute_bytes = next(pair for pair in acked if pair[0] >= begun_s + 60)
     f.first_minute_part = percent(minute_bytes / all_bytes, 2)

@@ -27,6 +27,7 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.facts.values import Cell
+from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
@@ -209,3 +210,19 @@ def ratio_range(runs: Sequence[Result]) -> str:
     """The smallest and the largest ratio."""
     ratios = column(runs, "ratio")
     return f"{Number(min(ratios))} to {Number(max(ratios))}"
+
+
+def acked_over_time(sets: RecordedSets, run: Result) -> list[tuple[float, int]]:
+    """Return what ss saw acknowledged on a run's data connection, sample by sample: seconds, and bytes so far."""
+    samples = parse_ss_samples(
+        sets.raw_text(run, "romeo/ss.txt"),
+        "romeo/ss.txt",
+        allow_truncated_tail=True,
+        local_ports={round(measured(run, "data_port"))},
+    )
+    return [
+        (sample.time_s, socket.bytes_acked)
+        for sample in samples
+        for socket in sample.sockets
+        if socket.bytes_acked
+    ]
