@@ -163,14 +163,19 @@ def test_totals_of_nothing_are_a_finding(
 
 
 def test_another_congestion_control_is_a_finding_by_ss_and_by_iperf3_alone(tmp_path: Path) -> None:
+    asked = ("--set", "congestion_control=reno")
     text = (CORPUS / "iperf3/iperf3-3.12-one-flow.json").read_text()
     (tmp_path / "a.json").write_text(text.replace('"reno"', '"cubic"'))
-    assert said(check(tmp_path), "wrong-algorithm") == "flows of cubic (iperf3)"
+    assert said(check(tmp_path, more=asked), "wrong-algorithm") == "flows of cubic (iperf3)"
+    # Where nobody asked for one it is a remark.
+    document = check(tmp_path)
+    assert "wrong-algorithm" not in [each["id"] for each in document["findings"]]
+    assert "the lab's own congestion_control is reno" in " ".join(document["notes"])
     (tmp_path / "a.json").write_text(text)
-    assert "wrong-algorithm" not in [each["id"] for each in check(tmp_path)["findings"]]
+    assert "wrong-algorithm" not in [each["id"] for each in check(tmp_path, more=asked)["findings"]]
     shutil.copy(CORPUS / "ss/ss-6.1-bbr.txt", tmp_path / "ss.txt")
     (tmp_path / "a.json").unlink()
-    document = check(tmp_path)
+    document = check(tmp_path, more=asked)
     assert document["used"] == {str(tmp_path / "ss.txt"): "romeo's ss"}
     assert "bbr" in said(document, "wrong-algorithm")
 

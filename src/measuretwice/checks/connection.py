@@ -175,9 +175,10 @@ def by_host(run: RunUnderTest) -> Finding | None:
         case "interface-drops":
             return Finding("interface-drops", seen, expected, why)
         case "receive-window":
-            return Finding("receive-window", seen, expected, why)
+            return Finding("receive-window", seen, expected, why, rests_on="rate_mbit")
         case _:
-            return Finding("configuration", seen, expected, why)
+            rests_on = "rate_mbit" if expected.endswith("Mbit/s") else ""
+            return Finding("configuration", seen, expected, why, rests_on=rests_on)
 
 
 @check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
@@ -188,12 +189,14 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
         return None
     if named <= run.algorithms:
         return Right("the algorithm that iperf3 names")
+    reached = "" if run.brought else ": the setting did not reach the socket"
     return Finding(
         "wrong-algorithm",
         f"flows of {', '.join(sorted(named - run.algorithms))} (iperf3)",
         ", ".join(sorted(run.algorithms)),
-        "What is measured is another algorithm's doing: the setting did not reach the socket.",
+        f"What is measured is another algorithm's doing{reached}.",
         symptom="a flow isn't of the kind that was asked for",
+        rests_on="congestion_control",
     )
 
 
@@ -348,17 +351,17 @@ def segment_size(run: RunUnderTest) -> Finding | Right | None:
             "mtu", found, meant,
             f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
             "a different segment size from the one on the wire.",
-            symptom=off,
+            symptom=off, rests_on="mss_bytes",
         )  # fmt: skip
     if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
         return Finding(
             "timestamps", found, meant,
             "12 bytes of each segment are missing: the size of TCP's timestamp option.",
-            symptom=off,
+            symptom=off, rests_on="mss_bytes",
         )  # fmt: skip
     return Finding(
-        "segment-size", found, meant, "The model's segment size is not the one on the wire."
-    )
+        "segment-size", found, meant, "The model's segment size is not the one on the wire.", rests_on="mss_bytes",
+    )  # fmt: skip
 
 
 def _by_word(test: Transfer, wanted: float) -> float:

@@ -81,10 +81,12 @@ KINDS, EXPLAINS = _merged()
 
 @dataclass(frozen=True)
 class Judgement:
-    """A run's findings, causes only, in order of cause; and what was looked at and found right, in words."""
+    """A run's findings, causes only, in order of cause; what was looked at and found right, in words; and `remarks` on what
+    is only unlike a value of the lab's own, which nobody stated."""
 
     findings: list[Finding]
     right: list[str]
+    remarks: list[str]
 
 
 def causes(run: RunUnderTest, leave_out: Sequence[str] = ()) -> list[Finding]:
@@ -98,13 +100,27 @@ def _judge(run: RunUnderTest, leave_out: Sequence[str]) -> Judgement:
     raised = [
         answer for answer in answers if isinstance(answer, Finding) and answer.id not in leave_out
     ]
+    remarks = [_remark(run, finding) for finding in raised if _is_remark(run, finding)]
+    raised = [finding for finding in raised if not _is_remark(run, finding)]
     findings = [
         replace(finding, why=expectations.nothing_fits(run, right))
         if finding.id == UNEXPLAINED
         else finding
         for finding in _causes(raised)
     ]
-    return Judgement(findings, right)
+    return Judgement(findings, right, [*dict.fromkeys(remarks)])
+
+
+def _is_remark(run: RunUnderTest, finding: Finding) -> bool:
+    return bool(finding.rests_on) and not run.is_stated(finding.rests_on)
+
+
+def _remark(run: RunUnderTest, finding: Finding) -> str:
+    name = finding.rests_on
+    return (
+        f"{finding.measured}; the lab's own {name} is {run.params.get(name)}, which nobody set (--set {name}=...), so that "
+        "nothing is concluded from it"
+    )
 
 
 def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
@@ -143,8 +159,10 @@ def run_under_test(
     reference: HostState | None = None,
     *,
     brought: bool = False,
+    stated: frozenset[str] | None = None,
 ) -> RunUnderTest:
-    """Return a run as checks see it: what its settings ask for, and what was measured; `brought` are files of a person's."""
+    """Return a run as checks see it: what its settings ask for, and what was measured; `brought` are files of a person's, who
+    has `stated` these settings."""
     use = lab.file.model
     compared = against_model(use, params, measured) if use else None
     values = {**measured, "ratio": compared.ratio if compared else None}
@@ -160,6 +178,10 @@ def run_under_test(
         host_state=host_state,
         reference=reference,
         brought=brought,
+        stated=stated,
+        by_trial=frozenset(
+            lab.trials[trial].set if trial is not None and trial in lab.trials else ()
+        ),
     )
 
 

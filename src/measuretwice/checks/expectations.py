@@ -158,6 +158,8 @@ def _window_use(run: RunUnderTest) -> Iterator[str]:
         # A buffer that was asked for is no mistake; a packet takes up to three times its data there.
         underway_bytes = goodput_bps * rtt_ms / 8e3
         if buffers and underway_bytes >= BUFFER_SHARE * min(buffers):
+        if verdict.measured in run.params and not run.is_stated(verdict.measured):
+            continue
             continue
         if goodput_bps < least * implied_bps:
             yield (
@@ -265,6 +267,9 @@ def _stalls(run: RunUnderTest) -> Iterator[str]:
         return
     most_s = STALL_DRAWN_S if loss_ratio else STALL_S
     rtt_s = (run.measured("rtt_mean_ms") or 0) / 1e3
+    # Of a link whose rate nobody said, no part is unused.
+    if not run.is_stated("rate_mbit"):
+        return
     for socket in run.data_sockets():
         if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s):
             yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"

@@ -46,9 +46,12 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
         "wrong-algorithm",
         f"a flow of {used}",
         str(wanted),
-        "The setting did not reach the kernel. What is measured is the algorithm that was there "
+        "What is measured is another algorithm's doing."
+        if run.brought
+        else "The setting did not reach the kernel. What is measured is the algorithm that was there "
         "before, under another's name.",
         symptom="something that was set on the sender did not take effect",
+        rests_on="congestion_control",
     )
 
 

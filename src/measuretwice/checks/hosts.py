@@ -66,8 +66,10 @@ def socket_algorithms(run: RunUnderTest) -> Finding | Right | None:
             "wrong-algorithm",
             f"flows of {', '.join(sorted(map(str, found)))} (ss)",
             ", ".join(sorted(wanted)),
-            "What is measured is another algorithm's doing: the setting did not reach the socket.",
+            "What is measured is another algorithm's doing"
+            + ("." if run.brought else ": the setting did not reach the socket."),
             symptom="a flow isn't of the kind that was asked for",
+            rests_on="congestion_control" if "congestion_control" in run.params else "",
         )
     if asked and rivals is None and found:
         # Nothing is measured of rivals where all flows are of one kind.
@@ -395,8 +397,12 @@ def _by_test(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str
     if not arrived or not arrived.seconds:
         return
     rate_bps, rtt_ms = arrived.rate_bps, transfer.rtt_ms
+    is_stated = run.is_stated("rate_mbit")
+    link = "the link's {} Mbit/s, less headers" + (
+        "" if is_stated else "; nobody set rate_mbit: it is the lab's own"
+    )
     bounds = [
-        (least_rate_bps(run), "the link's {} Mbit/s, less headers", payload_limit(1.0, _segment(run, transfer), wire=False)),
+        (least_rate_bps(run), link, payload_limit(1.0, _segment(run, transfer), wire=False)),
         *(
             (rate * transfer.streams, f"the {{}} Mbit/s that {tool} was told ({option})", 1.0)
             for option, rate in transfer.options_bps.items()

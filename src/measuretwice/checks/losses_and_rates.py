@@ -233,6 +233,7 @@ def queue(run: RunUnderTest) -> Finding | Right | None:
             f"a mean round-trip time of {mean:.4g} ms",
             f"at most {full_ms:.4g} ms: the path, and a full queue of {room:.0f} packets at {rate_mbit:g} Mbit/s",
             "There is a longer queue than the one that was meant, or a second one.",
+            rests_on="rate_mbit",
         )
     if not run.param("loss_ratio"):
         # Nothing but the link's rate limits the flow, so that its queue is as long as there is room for it.
@@ -316,7 +317,7 @@ def link_rate(run: RunUnderTest) -> Finding | Right | None:
     rtt_ms, seconds = run.measured("rtt_mean_ms"), run.measured("duration_s")
     on_its_way = rtt_ms / 1e3 / seconds if rtt_ms and seconds else 0.0
     if goodput_bps <= (1 + max(0.01, on_its_way)) * limit_bps:
-        return Right("goodput against the link's rate")
+        return Right("goodput against the link's rate") if run.is_stated("rate_mbit") else None
     measured, limit = f"{in_mbit(goodput_bps)} Mbit/s", f"at most {in_mbit(limit_bps)} Mbit/s"
     handed_over = bool(transfers) and not any(transfer.received for transfer in transfers)
     if handed_over and seconds and (goodput_bps - limit_bps) * seconds / 8 < UNSAID_BUFFER_BYTES:
@@ -324,7 +325,7 @@ def link_rate(run: RunUnderTest) -> Finding | Right | None:
             "ends-apart", f"{measured} by what the sender handed over", f"{limit} by what arrived",
             "The sender counts what it hands to its own host, where some of it still waits when the test is over. Only the "
             "receiver knows the goodput: bring the server's output, too.",
-            severity="warning",
+            severity="warning", rests_on="rate_mbit",
         )  # fmt: skip
     return Finding(
         "link-rate",
@@ -332,6 +333,7 @@ def link_rate(run: RunUnderTest) -> Finding | Right | None:
         f"{limit}: the link's rate" + (" less the headers" if headers else ""),
         "More than the link can carry: flows averaged over different times, or a link that is "
         "not the one that was set.",
+        rests_on="rate_mbit",
     )
 
 

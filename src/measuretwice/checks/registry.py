@@ -36,7 +36,7 @@ class Finding:
     `symptom` is what is off, and by how much, where `measured` and `expected` would say the cause: whoever is
     still looking for that reads it in their place. `hint` is one step of the ladder (where to look; what to
     compare; the cause) or None; `page` is where the site explains it, below the site's root. `consequences`
-    are what else is off because of it.
+    are what else is off because of it. `rests_on` names the parameter without which nothing would be off.
     """
 
     id: str
@@ -48,9 +48,11 @@ class Finding:
     page: str = ""
     symptom: str = ""
     consequences: tuple[str, ...] = ()
+    rests_on: str = ""
 
     def to_json(self) -> dict[str, Any]:
         values = asdict(self)
+        del values["rests_on"]
         values = {"id": values.pop("id"), "severity": values.pop("severity"), **values}
         return {"off" if key == "symptom" else key: value for key, value in values.items()}
 
@@ -99,7 +101,8 @@ class RunUnderTest:
     the settings ask for, `meanings` what else they mean (`[checks] means`), `verdicts` those on what its lab
     expects, `flows_each` how many data connections each sender has where no parameter says it. `host_state` is None
     where only measured values are left, `reference` (how the lab's own scripts set the nodes up) where there is none to
-    compare with. Of files that a person `brought` there is no run's folder.
+    compare with. Of files that a person `brought` there is no run's folder; `stated` are the parameters that they set
+    themselves, `by_trial` those that their trial sets (None: all count as stated). The others are the lab's own.
     """
 
     params: dict[str, Value]
@@ -113,6 +116,12 @@ class RunUnderTest:
     host_state: HostState | None = None
     reference: HostState | None = None
     brought: bool = False
+    stated: frozenset[str] | None = None
+    by_trial: frozenset[str] = frozenset()
+
+    def is_stated(self, name: str) -> bool:
+        """Return whether somebody said that a parameter has its value, by setting it or by naming a trial that does."""
+        return self.stated is None or name in self.stated | self.by_trial
 
     def param(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a text."""

@@ -264,7 +264,7 @@ def length(run: RunUnderTest) -> Finding | Right | None:
                     f"a test of {amount.seconds:.4g} s ({transfer.source})",
                     f"{seconds:g} s",
                     "What a mean says depends on how long it was taken: slow start, and the few losses of a short test, weigh more.",
-                    severity="warning",
+                    severity="warning", rests_on="" if seconds == transfer.asked_s else "duration_s",
                 )  # fmt: skip
     return Right("how long each test lasted") if looked else None
 
@@ -360,7 +360,7 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
     if run.data_sockets():
         return None
     for transfer in _transfers(run):
-        rtt_ms, arrived = transfer.rtt_ms or run.param("rtt_ms"), transfer.arrived
+        rtt_ms, arrived = transfer.rtt_ms or _known_rtt_ms(run), transfer.arrived
         window, cwnd = transfer.window_bytes, transfer.cwnd_bytes
         constant = _constant_window(transfer)
         if not rtt_ms or not arrived or fills_the_link(run, arrived.rate_bps):
@@ -435,6 +435,13 @@ def processor(run: RunUnderTest) -> Finding | Right | None:
                 continue
             return Finding(
                 "processor",
+def _known_rtt_ms(run: RunUnderTest) -> float | None:
+    """Return a path's round-trip time by ping's word, or as somebody said it; None where it is a lab's own."""
+    said = run.stated is None or "rtt_ms" in run.stated
+    pinged = [ping.rtt_min_ms for _, ping in run.host_state.pings] if run.host_state else []
+    return run.param("rtt_ms") if said else min(filter(None, pinged), default=None)
+
+
                 f"the {whose}'s processor was busy {percent:.1f} % of the time, with {in_mbit(transfer.arrived.rate_bps)} "
                 f"Mbit/s ({transfer.source})",
                 "a processor that has time left, where the link isn't full",

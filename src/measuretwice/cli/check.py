@@ -122,7 +122,7 @@ def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bo
     for line in wording.recognised_files(document):
         say(f"  {places.named(line)}")
     for finding in findings:
-        heading, lines = wording.finding_lines(finding, hint)
+        heading, lines = wording.finding_lines(finding, hint, brought="used" in document)
         say(f"  {heading}", "bold", soft_wrap=False)
         for line in lines:
             say(f"    {places.named(line)}", soft_wrap=False)

@@ -19,6 +19,7 @@ from measuretwice.checks import (
     Finding,
     Judgement,
     Member,
+    RunUnderTest,
     Severity,
     check_set,
     judge_run,
@@ -275,15 +276,14 @@ def check_brought(
     numbers = select_trials(lab, trial)
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
-    chosen = {
-        **lab.defaults(),
-        **lab.trials[numbers[0]].set,
-        **read_changes(lab, declared.changes, elsewhere=True),
-    }
+    changes = read_changes(lab, declared.changes, elsewhere=True)
+    chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **changes}
     params = {name: value for name, value in chosen.items() if value != UNSET}
     brought = imported.read_files(targets, lab, params)
     name = ", ".join(map(str, targets))
-    document = _document_of(name, lab, params, brought, hint, trial=numbers[0])
+    document = _document_of(
+        name, lab, params, brought, hint, trial=numbers[0], stated=frozenset(changes)
+    )
     # Nobody is to find out by themselves what was staged. And a test as long as it was meant to be is none that is off.
     remarks = [finding for finding in document["findings"] if finding["id"] in REMARKS]
     rest = [{**finding, "off": ""} for finding in document["findings"] if finding not in remarks]
@@ -301,21 +301,33 @@ def _document_of(
     *,
     trial: int,
     reference: HostState | None = None,
+    stated: frozenset[str] | None = None,
 ) -> Document:
     """The document of files: what was found, and what each file was taken for."""
     under_test = run_under_test(
-        lab, params, brought.measured, trial, brought.host_state, reference, brought=True
-    )
+        lab, params, brought.measured, trial, brought.host_state, reference, brought=True, stated=stated,
+    )  # fmt: skip
     judged = judge_run(lab, under_test, hint)
     return {
         **_document(name, lab, params, brought.measured, judged),
         "used": brought.used,
-        "missing": brought.missing,
+        "missing": [*brought.missing, *_unsaid(under_test)],
         "refused": brought.refused,
         "unread": brought.unread,
-        "notes": brought.notes,
+        "notes": [*judged.remarks, *brought.notes],
         "limits": limits(under_test),
     }
+
+
+def _unsaid(run: RunUnderTest) -> list[str]:
+    """Return a line where somebody set the congestion control of a test, and no file says which one it had."""
+    state = run.host_state
+    if "congestion_control" not in (run.stated or ()) or state is None or not state.transfers:
+        return []
+    named = [run.values.get(name) for name in ("iperf3_algorithms", "congestion_control")]
+    if any(named) or any(socket.congestion_control for socket in state.sockets):
+        return []
+    return ["which congestion control it was, since no file says it (iperf3 -J, or -V; ss -ti)"]
 
 
 def _document(

@@ -71,8 +71,11 @@ def nothing_measured(run: str) -> str:
     )
 
 
-def finding_lines(finding: FindingDocument, hint: int | None) -> tuple[str, list[str]]:
-    """Return what is said of a finding at that step of help: a heading, and lines.
+def finding_lines(
+    finding: FindingDocument, hint: int | None, *, brought: bool = False
+) -> tuple[str, list[str]]:
+    """Return what is said of a finding at that step of help: a heading, and lines; of files that a person `brought` nothing
+    of what follows from what.
 
     Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
     said that tells it.
@@ -86,10 +89,8 @@ def finding_lines(finding: FindingDocument, hint: int | None) -> tuple[str, list
         lines = [finding["off"]]
     else:
         lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
-        lines += [
-            f"also off, perhaps because of that: {consequence}"
-            for consequence in finding["consequences"]
-        ]
+        also = "also off" if brought else "also off, perhaps because of that"
+        lines += [f"{also}: {consequence}" for consequence in finding["consequences"]]
     # The reason often is the cause.
     if hint == 3:
         lines.append(finding["why"])

@@ -184,7 +184,9 @@ def job_to_json(job: Job) -> JobAnswer:
 
 def finding_to_json(document: Document, hint: int | None) -> DocumentAnswer:
     """Return what was found in a run as a page may show it at that step of help."""
-    findings = [finding_lines(finding, hint) for finding in document["findings"]]
+    findings = [
+        finding_lines(finding, hint, brought="used" in document) for finding in document["findings"]
+    ]
     return {
         "name": Path(document["run"]).name,
         "findings": [{"heading": heading, "lines": lines} for heading, lines in findings],
