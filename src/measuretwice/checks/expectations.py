@@ -1,4 +1,4 @@
-"""The last check of a run: is there something off that none of the known causes explains?
+"""The last checks of a run: was more sent again than the settings imply, and is there something off that none of the known causes explains?
 
 It compares a run with what its lab expects and with arithmetic that no honest run escapes. It says
 what is off, what was looked at and found right, and where to compare. Any other error explains it.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.hosts import limited_by_buffers
 from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.transfers import fills_the_link, least_rate_bps
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 
 # What the model says is of the usual run; chance and a short run go somewhat beyond. All other expectations are
@@ -39,6 +40,11 @@ CLASSFUL = frozenset({"noqueue", "htb", "hfsc", "mq", "prio"})
 UNUSED_RATIO = 0.5
 RESENT_SHARE = 0.02
 RESENT_S = 8.0
+# So much sent again after the first seconds, where no loss was set and no full link explains it.
+RESENT_RATIO = 0.005
+LEAST_RESENT = 30
+RESENT_LEAST_S = 5.0
+FIRST_S = 2.0
 # A timeout backs off: twice or three times are chance, this isn't. Where losses are drawn one by one, four in a row
 # of one segment, 0.2 + 0.4 + 0.8 + 1.6 s, come once in 1/p^4.
 STALL_S = 4.0
@@ -55,6 +61,51 @@ COMPARE_BROUGHT = (
     "compare on each host what you meant with what is set (tc -s qdisc, ip -s link, sysctl net.ipv4, ethtool -k), "
     "and bring the tools' files that are named as not looked at"
 )
+
+
+@check(FindingKind("retransmissions"), needs=("qdisc_drops", "queue_drops"))
+def resent(run: RunUnderTest) -> Finding | None:
+    """Find what was sent again where no loss was set, nothing counts drops, and no full link explains it."""
+    told = run.measured("qdisc_drops") is not None or run.measured("queue_drops") is not None
+    if (
+        not run.brought
+        or run.param("loss_ratio") != 0
+        or told
+        or run.meanings
+        or run.data_sockets()
+    ):
+        return None
+    for transfer in run.host_state.transfers if run.host_state else ():
+        sent, arrived, again = (
+            transfer.sent or transfer.arrived,
+            transfer.arrived,
+            transfer.retransmits,
+        )
+        if not sent or not arrived or not again or sent.seconds < RESENT_LEAST_S:
+            continue
+        # Slow start overshoots at any queue.
+        counts = [row.retransmits or 0 for row in transfer.rows if row.start_s < FIRST_S]
+        segments = sent.bytes / (transfer.mss_bytes or run.param("mss_bytes") or USUAL_MSS_BYTES)
+        share, later = again / segments, again - sum(counts)
+        rate_bps = arrived.rate_bps
+        if later < LEAST_RESENT or not RESENT_RATIO <= later / segments <= share <= 1:
+            continue
+        link_bps = payload_limit(least_rate_bps(run) or math.inf)
+        # A lab's own rate may be that of the link, but for a test that was faster.
+        may_be = run.is_stated("rate_mbit") or rate_bps <= (1 + SLACK_RATIO) * link_bps
+        if fills_the_link(run, rate_bps) and may_be:
+            continue
+        if run.is_stated("rate_mbit") and rate_bps < UNUSED_RATIO * link_bps:
+            # That has its own finding, in which this share is said.
+            continue
+        return Finding(
+            "retransmissions",
+            f"{again} segments sent again, {100 * share:.2g} % of what was sent ({transfer.source})",
+            "next to none: no loss was set",
+            "By the sender's count packets were lost on the way, or reordered so far that it took them for lost. Where, "
+            "this file doesn't say: nstat -az of both hosts and tc -s qdisc on the way, before the test and after it, would.",
+        )  # fmt: skip
+    return None
 
 
 @check(
@@ -107,6 +158,8 @@ def _expectations(run: RunUnderTest) -> Iterator[str]:
         if run.brought and verdict.measured in RTTS:
             # A path that nobody built has a delay of its own; the check of round trips says how near it must be.
             continue
+        if verdict.measured in run.params and not run.is_stated(verdict.measured):
+            continue
         low, high, value = verdict.low, verdict.high, verdict.value
         slack = SLACK_RATIO if verdict.measured in BY_MODEL else 0.0
         if low is not None and value < low - slack * abs(low):
@@ -158,8 +211,6 @@ def _window_use(run: RunUnderTest) -> Iterator[str]:
         # A buffer that was asked for is no mistake; a packet takes up to three times its data there.
         underway_bytes = goodput_bps * rtt_ms / 8e3
         if buffers and underway_bytes >= BUFFER_SHARE * min(buffers):
-        if verdict.measured in run.params and not run.is_stated(verdict.measured):
-            continue
             continue
         if goodput_bps < least * implied_bps:
             yield (
@@ -216,6 +267,9 @@ def _unused(run: RunUnderTest) -> Iterator[str]:
     rate_mbit = run.param("rate_mbit")
     if not rate_mbit or run.param("loss_ratio") or run.data_sockets() or run.meanings:
         return
+    # Of a link whose rate nobody said, no part is unused.
+    if not run.is_stated("rate_mbit"):
+        return
     for transfer in run.host_state.transfers if run.host_state else ():
         arrived, again = transfer.arrived, transfer.retransmits
         if not arrived or not arrived.bytes or arrived.seconds < RESENT_S:
@@ -267,9 +321,6 @@ def _stalls(run: RunUnderTest) -> Iterator[str]:
         return
     most_s = STALL_DRAWN_S if loss_ratio else STALL_S
     rtt_s = (run.measured("rtt_mean_ms") or 0) / 1e3
-    # Of a link whose rate nobody said, no part is unused.
-    if not run.is_stated("rate_mbit"):
-        return
     for socket in run.data_sockets():
         if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s):
             yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"
