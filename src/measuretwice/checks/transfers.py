@@ -5,6 +5,7 @@ Each needs one file, whatever else is missing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from statistics import median
@@ -91,16 +92,20 @@ def stalled(run: RunUnderTest) -> Finding | Right | None:
     # Where losses are drawn so often, timeouts rule.
     if (run.param("loss_ratio") or 0) >= (run.max_loss_ratio or 1):
         return None
-    looked = False
+    looked, go_on = False, True
+    link_bps = least_rate_bps(run) if run.is_stated("rate_mbit") else None
     for transfer in _transfers(run):
         rtt_s = (transfer.rtt_ms or run.measured("rtt_mean_ms") or run.param("rtt_ms") or 0) / 1e3
         looked |= len(transfer.rows) > 1
+        go_on &= all(row.bytes for row in transfer.rows)
         # Several short ones count together, where no loss was meant.
         several = run.brought and run.param("loss_ratio") == 0
         least_s = max(SHORT_STALL_S if several else STALL_S, STALL_ROUND_TRIPS * rtt_s)
         silences = [
             (begin_s, end_s)
-            for begin_s, end_s, shut in _silences(transfer, NEARLY_NOTHING if several else 0.0)
+            for begin_s, end_s, shut in _silences(
+                transfer, NEARLY_NOTHING if several else 0.0, link_bps
+            )
             if end_s - begin_s >= least_s and (shut or _mean_rate(transfer) * (end_s - begin_s) >= BURST_BYTES)
         ]  # fmt: skip
         lasted_s = sum(end_s - begin_s for begin_s, end_s in silences)
@@ -113,16 +118,17 @@ def stalled(run: RunUnderTest) -> Finding | Right | None:
             if begin_s <= row.start_s < end_s
         ]
         nearly = "next to " if any(carried) else ""
+        rate = f", {in_mbit(8 * sum(carried) / lasted_s)} Mbit/s there" if any(carried) else ""
         spans = [f"from {begin_s:.0f} s to {end_s:.0f} s" for begin_s, end_s in silences]
         spans = [*spans[:MOST_SPANS], "..."] if len(spans) > MOST_SPANS else spans
         total = f", {lasted_s:.0f} s in all" if len(silences) > 1 else ""
         return Finding(
             "stalled",
-            f"{transfer.node} sent {nearly}nothing {', '.join(spans)} of its test{total} ({transfer.source})",
+            f"{transfer.node} sent {nearly}nothing {', '.join(spans)} of its test{total}{rate} ({transfer.source})",
             "data on its way all the time",
             "For a part of this mean nothing moved. It says nothing of how fast the path is.",
         )  # fmt: skip
-    return Right("that each test's rows go on") if looked else None
+    return Right("that each test's rows go on") if looked and go_on else None
 
 
 def _mean_rate(transfer: Transfer) -> float:
@@ -131,9 +137,13 @@ def _mean_rate(transfer: Transfer) -> float:
     return sum(row.bytes for row in transfer.rows) / all_s if all_s else 0.0
 
 
-def _silences(transfer: Transfer, share: float) -> Iterator[tuple[float, float, bool]]:
-    """Yield from when to when no more than this share of the mean was handed over, and whether the window was shut then."""
+def _silences(
+    transfer: Transfer, share: float, link_bps: float | None
+) -> Iterator[tuple[float, float, bool]]:
+    """Yield from when to when no more than this share of the mean was handed over, and far less than a link carries whose
+    rate is known; and whether the window was shut then."""
     most = share * _mean_rate(transfer) if transfer.rows else 0.0
+    most = min(most, share * (link_bps or math.inf) / 8) if share else 0.0
     for silent, group in groupby(
         transfer.rows, key=lambda row: row.bytes <= most * (row.end_s - row.start_s)
     ):
@@ -170,7 +180,7 @@ def two_levels(run: RunUnderTest) -> Finding | None:
             for row in transfer.rows
             if row.end_s > row.start_s
         ]
-        rates = rates[1:-1]
+        first, rates = rates[:-1], rates[1:-1]
         # The row in which it changes may be of neither.
         for gap, place in product((0, 1), range(LEAST_LEVEL_ROWS, len(rates) - LEAST_LEVEL_ROWS)):
             parts = rates[:place], rates[place + gap :]
@@ -186,6 +196,36 @@ def two_levels(run: RunUnderTest) -> Finding | None:
                     "The mean is of two rates, and neither of them. What the path carried changed within the test.",
                     severity="warning",
                 )  # fmt: skip
+        if found := _burst(transfer, first):
+            return found
+    return None
+
+
+def _burst(transfer: Transfer, rates: Sequence[tuple[float, float]]) -> Finding | None:
+    """Find first rows far above all others, which have one rate: more than a sender's own buffer explains."""
+    for count in range(1, LEAST_LEVEL_ROWS + 1):
+        begin, rest = rates[:count], rates[count:]
+        if len(rest) < CONSTANT_ROWS:
+            return None
+        usual = median(rate for _, rate in rest)
+        least = min(rate for _, rate in begin)
+        carried = sum(row.bytes for row in transfer.rows[:count])
+        beyond = carried - usual * begin[-1][0]
+        if (
+            not usual
+            or least < LEVEL_RATIO * usual
+            or beyond < BURST_BYTES
+            or not _is_level(rest, 1.0)
+        ):
+            continue
+        return Finding(
+            "two-levels",
+            f"{transfer.node} had {in_mbit(8 * carried / begin[-1][0])} Mbit/s in the first {begin[-1][0]:.0f} s of its test, and "
+            f"{in_mbit(8 * usual)} Mbit/s after that ({transfer.source})",
+            "one rate from beginning to end",
+            f"The first {begin[-1][0]:.0f} s carried {beyond / 1e6:.3g} MB more than the others did, and the mean has that in it.",
+            severity="warning",
+        )  # fmt: skip
     return None
 
 
@@ -395,6 +435,13 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
     return None
 
 
+def _known_rtt_ms(run: RunUnderTest) -> float | None:
+    """Return a path's round-trip time by ping's word, or as somebody said it; None where it is a lab's own."""
+    said = run.stated is None or "rtt_ms" in run.stated
+    pinged = [ping.rtt_min_ms for _, ping in run.host_state.pings] if run.host_state else []
+    return run.param("rtt_ms") if said else min(filter(None, pinged), default=None)
+
+
 def _constant_window(transfer: Transfer) -> int | None:
     """Return a congestion window that nothing makes grow, or shrink, from a test's first rows on."""
     rows = transfer.rows[len(transfer.rows) // 5 :]
@@ -435,13 +482,6 @@ def processor(run: RunUnderTest) -> Finding | Right | None:
                 continue
             return Finding(
                 "processor",
-def _known_rtt_ms(run: RunUnderTest) -> float | None:
-    """Return a path's round-trip time by ping's word, or as somebody said it; None where it is a lab's own."""
-    said = run.stated is None or "rtt_ms" in run.stated
-    pinged = [ping.rtt_min_ms for _, ping in run.host_state.pings] if run.host_state else []
-    return run.param("rtt_ms") if said else min(filter(None, pinged), default=None)
-
-
                 f"the {whose}'s processor was busy {percent:.1f} % of the time, with {in_mbit(transfer.arrived.rate_bps)} "
                 f"Mbit/s ({transfer.source})",
                 "a processor that has time left, where the link isn't full",
