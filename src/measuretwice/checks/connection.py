@@ -226,8 +226,14 @@ def flows(run: RunUnderTest) -> Finding | Right | None:
     tests = run.host_state.transfers if run.brought and run.host_state else ()
     sources = ", ".join(sorted({test.source for test in tests}))
     if len(tests) > 1:
+        by_hosts = {
+            test.source: " and ".join(f"{own} to {far}" for own, far in sorted(test.hosts))
+            for test in tests
+        }
+        if len({*by_hosts.values()}) > 1 and all(by_hosts.values()):
+            sources = ", ".join(f"{source}: {hosts}" for source, hosts in sorted(by_hosts.items()))
         return Finding(
-            "flows", f"{len(tests)} tests ({sources}), {count:.0f} data connections in all", f"one test with {wanted:.0f}",
+            "flows", f"{len(tests)} tests ({sources}), with {count:.0f} data connections in all", f"one test with {wanted:.0f}",
             "Whether they ran at once or one after another isn't told here. Bring one at a time, unless they were meant to share the path.",
         )  # fmt: skip
     return Finding(

@@ -161,7 +161,12 @@ def from_texts(
     if lab is not None and not any(
         value for name, value in imported.measured.items() if name.endswith("goodput_bps")
     ):
-        lacking = f"there is no {WANTED['iperf3']}"
+        count = len(tests.clients)
+        lacking = (
+            f"there are {count} tests, of which each has its own: bring one at a time"
+            if count > 1
+            else f"there is no {WANTED['iperf3']}"
+        )
         imported.missing.insert(0, found.lacks("goodput", lacking, "iperf3", *OTHERS))
     _note_problems(found, tests, imported)
     fields.require(imported.measured, "imported files")
