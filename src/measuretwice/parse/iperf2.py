@@ -49,6 +49,9 @@ _UDP_ROW = re.compile(r"/sec +[\d.]+ ms +-?\d+/ *\d+")
 _SUM_ROW = re.compile(r"\[SUM")
 _FAILED = re.compile(r"(?:tcp )?connect failed: .*|.*(?:error|failed): .*")
 _BOTH_WAYS = "a test in both directions at once (--full-duplex): each is in the other's way; bring a test of each direction by itself"
+# What a post that shows the sums of its connections alone lacks.
+LAST_ALONE = "alone ([SUM]), without connections and rows"
+_OF_UDP = "a test of UDP, which has neither window nor recovery; bring a test of TCP"
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # Version 2.1 ends an interval at a whole number of seconds, and hardly ever a test.
 _WHOLE = re.compile(r"\d+\.0000")
@@ -284,7 +287,7 @@ def parse_iperf2_text(
     text = clean(text, source, _EXPECTED_TEXT)
     begins = [*_BEGIN.finditer(text)]
     if not begins and not (abridged and _TEXT_ROW.search(text)):
-        raise _never_began(text, source)
+        raise (abridged and _remains(text, source)) or _never_began(text, source)
     _refuse_both_ways(text, source)
     udp = _is_of_udp(begins, text)
     ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
@@ -347,16 +350,34 @@ def _ended(
     for ends in connections if abridged else ():
         ends.sum_rows()
     if udp and not any(ends.rows for ends in connections):
-        raise ParseError(
-            source,
-            "file",
-            "a test of UDP, which has neither window nor recovery; bring a test of TCP",
-        )
+        raise ParseError(source, "file", _OF_UDP)
     connections = [ends for ends in connections if ends.rows or not udp]
     for ends in connections if not udp else ():
         if not ends.rows or (len(ends.rows) == 1 and _WHOLE.fullmatch(ends.last_end)):
             raise cut_off(source, lines, "a last row for the whole test (was it killed?)")
     return connections
+
+
+def _remains(text: str, source: str) -> ParseError | None:
+    """Return what a person has left of a test, where no row of a connection is among it; None where no line is iperf's."""
+    if _FAILED.search(text):
+        return None
+    if "atagrams" in text or _UDP_ROW.search(text):
+        return ParseError(source, "file", _OF_UDP)
+    sums = re.findall(r"^\W*\[SUM\].*/sec", text, re.M)
+    if sums:
+        # iperf3 prints two decimals.
+        of_iperf3 = sum(bool(re.search(r"\d\.\d\d- *\d+\.\d\d ", line)) for line in sums)
+        few = "its last line" if len(sums) == 1 else f"{len(sums)} last lines"
+        tools = (
+            f" ({len(sums) - of_iperf3} of iperf 2 and {of_iperf3} of iperf3)"
+            if of_iperf3
+            else " of iperf 2"
+        )
+        return ParseError(
+            source, "file", f"{few}{tools} {LAST_ALONE}; bring all that was printed, a file of each test"
+        )  # fmt: skip
+    return None
 
 
 def _never_began(text: str, source: str) -> ParseError:

@@ -194,7 +194,7 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         interval_s=test.number("interval"),
         num_streams=test.integer("num_streams"),
         reverse=test.flag("reverse"),
-        bidirectional=test.flag("bidir"),
+        bidirectional=_both_ways(end, streams) or test.flag("bidir"),
         mss_requested_bytes=start.integer("tcp_mss"),
         mss_default_bytes=start.integer("tcp_mss_default"),
         congestion_control=end.text("sender_tcp_congestion"),
@@ -220,6 +220,12 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         own_cpu_percent=cpu.number("host_total"),
         other_cpu_percent=cpu.number("remote_total"),
     )
+
+
+def _both_ways(end: JsonObject, streams: tuple[Iperf3Stream, ...]) -> bool:
+    """Return whether the totals are of both directions (--bidir), which the start of some versions doesn't say."""
+    ways = {stream.is_sender for stream in streams} - {None}
+    return len(ways) > 1 or "sum_sent_bidir_reverse" in end.data
 
 
 def _document(text: str, source: str) -> JsonObject:

@@ -30,6 +30,10 @@ _TCP_REST = re.compile(
     r"(?: +(?P<omitted>\(omitted\)))?(?: +(?P<end>sender|receiver))? *"
 )
 _UDP_REST = re.compile(r" +[\d.]+ ms +-?\d+/-?\d+ ")
+# A row so many times as long as the one before it isn't an interval.
+_TOTAL_RATIO = 2.0
+# Above the totals of iperf3 before 3.0.4, which marked no line of theirs.
+_HEADED = re.compile(r"^\s*(Sent|Received)\s*$")
 _UDP_END = re.compile(r" (sender|receiver) *$")
 # What a post that shows only some of the lines lacks; no program says this.
 NO_TOTALS = "the lines with its totals are missing"
@@ -76,6 +80,7 @@ class _Report:
     server: bool = False
     datagrams: bool | None = None
     jitter: bool = False
+    headed: str | None = None
     reverse: bool = False
     bidirectional: bool = False
     version: str | None = None
@@ -183,6 +188,22 @@ def from_rows(run: Iperf3Run, seconds: float) -> Iperf3Run:
     )  # fmt: skip
 
 
+def left_out_of(text: str, run: Iperf3Run) -> list[str]:
+    """Return which parts of iperf3's text a person has left out, and what isn't told without them."""
+    if text.lstrip().startswith("{"):
+        return []
+    lacking = []
+    if not run.intervals:
+        lacking.append(
+            "the lines with its totals alone: how the test went from second to second isn't told"
+        )
+    if not run.connections and "Connecting to host" not in text:
+        lacking.append(
+            "its first lines are missing: between which hosts it was, and with which options, isn't told"
+        )
+    return lacking
+
+
 def _read_line(report: _Report, line: str, source: str, number: int) -> None:
     row = _ROW.search(line)
     if row:
@@ -195,6 +216,7 @@ def _read_line(report: _Report, line: str, source: str, number: int) -> None:
 
 def _read_row(report: _Report, match: re.Match[str], source: str, number: int, line: str) -> None:
     role = match["role"]
+    report.bidirectional |= role is not None
     try:
         row = _Row(
             stream=match["id"],
@@ -220,16 +242,30 @@ def _read_row(report: _Report, match: re.Match[str], source: str, number: int, l
             if rest["cwnd"]:
                 row.cwnd_bytes = _bytes(rest["cwnd"], rest["cwnd_unit"])
             row.omitted = rest["omitted"] is not None
-            row.total_of = rest["end"]
+            row.total_of = rest["end"] or report.headed or _unmarked(report, row)
     except (ValueError, OverflowError):
         raise _unreadable(source, number, line) from None
     (report.intervals if row.total_of is None else report.totals).append(row)
 
 
+def _unmarked(report: _Report, row: _Row) -> str | None:
+    """Return whose total a row without a mark is, where it begins with the first and ends with the last of several of its
+    stream's."""
+    rows = [other for other in report.intervals if other.stream == row.stream and not other.omitted]
+    if len(rows) < 2 or row.omitted or row.start_s > rows[0].start_s or row.end_s < rows[-1].end_s:
+        return None
+    if row.end_s - row.start_s < _TOTAL_RATIO * (rows[0].end_s - rows[0].start_s):
+        return None
+    first = not any(other.stream == row.stream for other in report.totals)
+    return "sender" if first and not (report.server or report.reverse) else "receiver"
+
+
 def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     connected = _CONNECTED.search(line)
     test = _TEST.search(line)
-    if connected:
+    if headed := _HEADED.match(line):
+        report.headed = {"Sent": "sender", "Received": "receiver"}[headed[1]]
+    elif connected:
         report.connections.append(
             Iperf3Connection(
                 int(connected[1]),

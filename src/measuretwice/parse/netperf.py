@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -55,6 +55,8 @@ _IN_CSV = {
 _MOST = 1e15
 # What flent computes of other series.
 _COMPUTED = re.compile(r"::(?:tcp_|sum|avg)|\b(?:sum|avg|totals)$")
+# What flent's summary has of each series in a line.
+_SERIES = re.compile(r"^ *(\S(?:[^:\n]|::)*?) *: +(?:[\d.,]+|N/A) ", re.M)
 _UDP = "a test of UDP, which has neither window nor recovery"
 _REQUESTS = "a test of requests and responses, which transfers nothing in bulk"
 _BOTH_WAYS = "a test in both directions at once: each is in the other's way"
@@ -199,11 +201,40 @@ def _whole(text: str | None) -> int | None:
 
 
 def parse_flent_summary(text: str, source: str) -> tuple[BulkTest, ...]:
-    """Refuse what flent prints on the screen: ParseError, which says what to bring."""
+    """Refuse what flent prints on the screen: ParseError, which says of which tests it is, and what to bring."""
+    parts = re.split(r"^Summary of (\S+) test run", text, flags=re.M)
+    tests = [
+        f"{name}{_contents(_SERIES.findall(lines))}"
+        for name, lines in zip(parts[1::2], parts[2::2], strict=True)
+    ]
+    several = f"{len(tests)} summaries on the screen" if len(tests) > 1 else "summary on the screen"
+    which = f" ({'; '.join(tests)})" if tests else ""
     raise ParseError(
-        source, "file", "flent's summary on the screen, which has neither a flow's length nor what was resent; bring its data "
+        source, "file", f"flent's {several}{which}, which has neither a flow's length nor what was resent; bring its data "
         "file (.flent.gz), or iperf3 -J of the client"
     )  # fmt: skip
+
+
+def _contents(names: Sequence[str]) -> str:
+    """Say how many flows of TCP a test has in each direction, by its series' names; nothing where it has none by itself."""
+    counts = {
+        way: sum(name.startswith(f"TCP {way}") and not _COMPUTED.search(name) for name in names)
+        for way in ("download", "upload")
+    }
+    words = [f"{count} TCP {way}{'s' * (count > 1)}" for way, count in counts.items() if count]
+    if not words:
+        words = [
+            f"TCP {way}s" for way in counts if any(name.startswith(f"TCP {way}") for name in names)
+        ]
+    at_once = " at once" if len(words) > 1 or sum(counts.values()) > 1 else ""
+    return f": {' and '.join(words)}{at_once}" if words else ""
+
+
+def _unlike(metadata: JsonObject, results: JsonObject, flows: list[str]) -> str:
+    """Say of a data file of both directions which of flent's tests it is, what it holds, and what of it is empty."""
+    empty = [name for name in flows if not _values(results, name)]
+    none = f"; no value was measured of {', '.join(empty)}" if empty else ""
+    return f"flent's test {metadata.text('NAME') or 'of no name'}{_contents(flows)}: {_BOTH_WAYS}{none}"
 
 
 def parse_flent(text: str, source: str) -> tuple[BulkTest, ...]:
@@ -247,7 +278,7 @@ def parse_flent(text: str, source: str) -> tuple[BulkTest, ...]:
             congestion_control=algorithms.pop() if len(algorithms) == 1 else None,
             mss_bytes=sizes.pop() if len(sizes) == 1 else None,
             ping_min_ms=min(pings, default=None),
-            unfit=_BOTH_WAYS if both else None if any(means) else _nothing(metadata, results, flows),
+            unfit=_unlike(metadata, results, flows) if both else None if any(means) else _nothing(metadata, results, flows),
         ),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from measuretwice.parse import (
     parse_iperf3_json,
     parse_ss_samples,
 )
-from measuretwice.parse.iperf3_text import NO_TOTALS, from_rows, parse_abridged
+from measuretwice.parse.iperf3_text import NO_TOTALS, from_rows, left_out_of, parse_abridged
 from measuretwice.parse.ss import NO_ADDRESSES
 from measuretwice.parse.wrapping import complaints, is_json, turned_round
 
@@ -106,6 +106,7 @@ def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
             continue
         if whole is not run:
             found.notes.append(f"{piece.path}: {NO_TOTALS}, so that its rows are summed")
+        found.notes += [f"{piece.path}: {lacks}" for lacks in left_out_of(piece.text, run)]
         client = _client(found, piece, run, sender, seconds)
         run = client.run
         ends = tuple(

@@ -36,6 +36,7 @@ from measuretwice.parse.formats import (
     others_in,
     plain,
 )
+from measuretwice.parse.iperf2 import LAST_ALONE
 from measuretwice.parse.tc_log import classes_of, parse_classes, samples_in
 from measuretwice.parse.wrapping import complaints
 
@@ -410,7 +411,7 @@ def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
     except ParseError as error:
         place = "" if error.where == "file" else f"{error.where}: "
         _refuse(pieces, piece.path, f"{place}{error.problem}", known.tool)
-        if known.tool in ("iperf2", "iperf3", "netperf"):
+        if known.tool in ("iperf2", "iperf3", "netperf") and LAST_ALONE not in error.problem:
             pieces.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
     pieces.pieces.append(replace(piece, text=text, content=content))
