@@ -42,7 +42,12 @@ from measuretwice.measure.imported.files import (
 )
 from measuretwice.measure.imported.files import tidy as tidy
 from measuretwice.measure.imported.layout import Layout, lay_out
-from measuretwice.measure.imported.others import OTHERS, bulk_tests, iperf2_connections
+from measuretwice.measure.imported.others import (
+    OTHERS,
+    bulk_tests,
+    iperf2_connections,
+    set_idle_aside,
+)
 from measuretwice.measure.run import (
     from_bulk,
     from_counts,
@@ -146,6 +151,7 @@ def from_texts(
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"
         raise UserError(f"nothing here can be checked: {reason}")
+    set_idle_aside(found, tests)
     imported = ImportedFiles(refused=found.left_out, unread=found.unread, notes=found.notes)
     for piece in found.pieces:
         imported.tools.setdefault(piece.tool, []).append(str(piece.path))

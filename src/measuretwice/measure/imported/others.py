@@ -14,13 +14,15 @@ from measuretwice.lab import Value
 from measuretwice.measure.imported.clients import Tests
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.measure.transfers import instead_of
-from measuretwice.parse import Iperf2Connection, PingRun, Qdisc, TcClass
+from measuretwice.parse import Iperf2Connection, PingRun, Qdisc, SsSample, TcClass
 from measuretwice.parse.formats import DRIVER, SETTINGS, TC_CLASSES
 from measuretwice.parse.host import Setting
 from measuretwice.parse.iperf3_text import NO_TOTALS, WHOLE_RATIO
 from measuretwice.parse.netperf import BulkTest
+from measuretwice.parse.ss_fields import SsSocket
 
 # Tools whose tests are looked at where there is none of iperf3.
+_SSH_PORT = 22
 OTHERS = ("iperf2", "netperf", "flent")
 
 
@@ -149,6 +151,52 @@ def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
     if len(fit) == len(parts) == 1 and not fit[0].rows:
         return [replace(fit[0], rows=parts[0].rows)]
     return fit or parts
+
+
+# A connection that carried less transferred nothing; nor did one whose window is as it began, where ss counts no bytes.
+_DATA_BYTES = 100_000
+_FIRST_WINDOW_SEGMENTS = 10
+
+
+def set_idle_aside(pieces: Pieces, tests: Tests) -> None:
+    """Leave out logs of ss in which no connection carried data, where no file is of a test."""
+    if tests.clients or tests.broken or tests.servers or pieces.of("iperf3", *OTHERS):
+        return
+    for piece in pieces.of("ss"):
+        content = piece.content if isinstance(piece.content, tuple) else ()
+        sockets = [socket for sample in content if isinstance(sample, SsSample) for socket in sample.sockets]  # fmt: skip
+        if not sockets or not all(map(_is_idle, sockets)):
+            continue
+        counts = [count for socket in sockets for count in _bytes(socket)]
+        ssh = all(_SSH_PORT in (socket.local_port, socket.peer_port) for socket in sockets)
+        whose = "these connections, which are ssh's" if ssh else "these connections"
+        shown = (
+            f"no data of a test flowed in {whose} ({max(counts)} B at most, by ss's own counts)"
+            if counts
+            else f"nothing shows that data flowed in {whose} (ss counts no bytes here)"
+        )
+        line = f"{piece.path}: {shown}: bring ss -tin of the sender while the test runs"
+        pieces.pieces.remove(piece)
+        pieces.left_out.append(line)
+        pieces.unread.append(line)
+        pieces.refused_as.append(("ss", piece.path.name))
+
+
+def _bytes(socket: SsSocket) -> list[int]:
+    counts = (socket.bytes_sent, socket.bytes_acked, socket.bytes_received)
+    return [count for count in counts if count is not None]
+
+
+def _is_idle(socket: SsSocket) -> bool:
+    """Return whether a connection carried next to nothing, lost nothing and waited for no buffer."""
+    troubles = (
+        socket.retrans_total, socket.lost_segments, socket.rwnd_limited_ms, socket.sndbuf_limited_ms, socket.algorithm,
+    )  # fmt: skip
+    is_ssh = _SSH_PORT in (socket.local_port, socket.peer_port)
+    counts = _bytes(socket)
+    small = max(counts) < _DATA_BYTES if counts else (socket.cwnd_segments or 0) <= _FIRST_WINDOW_SEGMENTS  # fmt: skip
+    waits = (socket.unacked_segments or 0) > _FIRST_WINDOW_SEGMENTS or "mptcp" in str(socket.flags)
+    return (small or (is_ssh and not counts)) and not waits and not any(troubles)
 
 
 # Features that make several segments one packet, as ethtool names them.
