@@ -193,7 +193,10 @@ def left_out_of(text: str, run: Iperf3Run) -> list[str]:
     if text.lstrip().startswith("{"):
         return []
     lacking = []
-    if not run.intervals:
+    ids = [(row["id"], row["rest"].split()[-1:]) for row in _ROW.finditer(text)]
+    if {stream for stream, _ in ids} == {"SUM"}:
+        lacking.append("the lines with sums ([SUM]) alone: of how many connections isn't told")
+    if ids and all(last and last[0] in ("sender", "receiver") for _, last in ids):
         lacking.append(
             "the lines with its totals alone: how the test went from second to second isn't told"
         )
