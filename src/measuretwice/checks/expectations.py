@@ -66,11 +66,11 @@ COMPARE_BROUGHT = (
 @check(FindingKind("retransmissions"), needs=("qdisc_drops", "queue_drops"))
 def resent(run: RunUnderTest) -> Finding | None:
     """Find what was sent again where no loss was set, nothing counts drops, and no full link explains it."""
-    told = run.measured("qdisc_drops") is not None or run.measured("queue_drops") is not None
+    drops_known = run.measured("qdisc_drops") is not None or run.measured("queue_drops") is not None
     if (
         not run.brought
         or run.param("loss_ratio") != 0
-        or told
+        or drops_known
         or run.meanings
         or run.data_sockets()
     ):

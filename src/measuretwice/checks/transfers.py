@@ -196,8 +196,8 @@ def two_levels(run: RunUnderTest) -> Finding | None:
                     "The mean is of two rates, and neither of them. What the path carried changed within the test.",
                     severity="warning",
                 )  # fmt: skip
-        if found := _burst(transfer, first):
-            return found
+        if burst := _burst(transfer, first):
+            return burst
     return None
 
 
@@ -437,9 +437,9 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
 
 def _known_rtt_ms(run: RunUnderTest) -> float | None:
     """Return a path's round-trip time by ping's word, or as somebody said it; None where it is a lab's own."""
-    said = run.stated is None or "rtt_ms" in run.stated
+    is_set = run.stated is None or "rtt_ms" in run.stated
     pinged = [ping.rtt_min_ms for _, ping in run.host_state.pings] if run.host_state else []
-    return run.param("rtt_ms") if said else min(filter(None, pinged), default=None)
+    return run.param("rtt_ms") if is_set else min(filter(None, pinged), default=None)
 
 
 def _constant_window(transfer: Transfer) -> int | None:

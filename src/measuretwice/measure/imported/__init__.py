@@ -467,8 +467,8 @@ def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None
         imported.measured["ip_header_bytes"] = IPV6_HEADER_BYTES
     if several := _several(tests):
         imported.measured["several_runs"] = several
-    told = [client.run for client in tests.clients] or [run for _, run in tests.servers]
-    if algorithms := {run.congestion_control for run in told} - {None}:
+    runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
+    if algorithms := {run.congestion_control for run in runs} - {None}:
         imported.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms)))
 
 
