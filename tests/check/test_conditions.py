@@ -451,5 +451,5 @@ def test_an_emulator_that_is_late(mathis: Remeasured) -> None:
     assert "0.151 ms late on average" in mean.measured
     assert len(late(149, 1501)) == 1
     (lost,) = late(10, 20, 1)
-    assert "1 packets lost by the emulator itself" in lost.measured
+    assert "lost by the emulator itself: 1" in lost.measured
     assert not [f for f in findings(mathis, mathis.host_state) if f.id == "late-packets"]

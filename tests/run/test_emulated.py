@@ -333,6 +333,14 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, words: tuple[str, ...], says
     assert not list(tmp_path.glob("*/trial-*"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="whoever is no root sees that in the line above")
+def test_events_are_roots(anybodys: Path) -> None:
+    done = emulated(anybodys / "runs", "scale", "--trial", "1", user=NOBODY)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("lab: ")]
+    assert "which only root may see: sudo ./lab run" in line
+
+
 def test_without_a_compiler_it_says_so(tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()

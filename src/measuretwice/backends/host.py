@@ -146,6 +146,10 @@ class EmulatedHost(Host):
                 "--emulate: this machine doesn't let you make namespaces"
                 + (": try it as root" if os.geteuid() else ", even as root")
             ]
+        if os.geteuid() and lab.file.collect.crowd:
+            return [
+                f"--emulate: {lab.name} counts the kernel's own events, which only root may see: sudo ./lab run ..."
+            ]
         if missing := _missing_algorithms(algorithms_of(lab, plans)):
             return [
                 f"--emulate: this machine's kernel has no {', '.join(missing)}: "

@@ -355,7 +355,7 @@ def late_packets(run: RunUnderTest) -> Finding | None:
     mean_ratio, p99_ratio = (late_us / 1000 / rtt_ms for late_us in (2 * mean_us, p99_us))
     if lost:
         broken, symptom = (
-            f"{lost:.0f} packets lost by the emulator itself",
+            f"packets lost by the emulator itself: {lost:.0f}",
             "packets were lost that nobody asked to lose",
         )
         matters = "No counter of the path has these losses."
