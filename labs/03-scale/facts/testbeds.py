@@ -257,7 +257,7 @@ def _fairness(f: Facts, sets: RecordedSets, fairness: Mapping[tuple[str, ...], P
     core = [fairness[_key(sets.run(name, BBR), "bbr")] for name in ("core", *FAR[2:])]
     for testbed in (CLOUDLAB, FABRIC):
         indices = tuple(cell.value(testbed, "index") for cell in core)
-        setattr(f, f"bbr_core_{testbed.lower()}", Numbers(indices))
+        setattr(f, f"bbr_core_{testbed.lower()}", Numbers(indices, digits=4))
 
 
 def _evenness(
