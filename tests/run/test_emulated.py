@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from command_line import LAB, begin_lab, run_program
 
-from measuretwice.backends.host import ensure_emulator
-from measuretwice.base.paths import EMULATOR
+from measuretwice.backends.host import ensure_program
+from measuretwice.base.paths import EMULATED_EVENTS, EMULATOR
 
 NOBODY = 65534
 UNSHARE = ["unshare", "--map-root-user", "--net", "--mount"]
@@ -117,11 +117,10 @@ def test_mathis_is_measured_and_nothing_stays(anybodys: Path, who: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    os.geteuid() != 0,
-    reason="the kernel's events, of which halvings are counted, only root may have",
-)
-def test_a_queue_fills_and_halvings_are_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("who", ["whoever tests", "an ordinary user"])
+def test_a_queue_fills_and_halvings_are_seen(anybodys: Path, who: str) -> None:
+    """Halvings are the kernel's events, or, for whoever may not have these, the states that they would tell of."""
+    user = NOBODY if who == "an ordinary user" and os.geteuid() == 0 else None
     settings = (
         "flows=4",
         "rate_mbit=10",
@@ -133,16 +132,19 @@ def test_a_queue_fills_and_halvings_are_seen(tmp_path: Path) -> None:
     )
     words = [word for setting in settings for word in ("--set", setting)]
     before = machine()
-    done = emulated(tmp_path, "scale", "--trial", "1", *words)
+    done = emulated(anybodys / "runs", "scale", "--trial", "1", *words, user=user)
     assert done.returncode == 0, done.stderr
     assert machine() == before
-    _, measured = the_run(tmp_path)
+    run, measured = the_run(anybodys / "runs")
     print(measured)
     assert measured["flows"] == 4
     assert 0.7 < measured["utilisation"] <= 1.001
     assert 0 < measured["queue_mean_bytes"] <= 60000
     assert measured["queue_drops"] > 0
-    assert measured["halvings"] > 0
+    # Of each ten drops some halve a window, and none is halved more often than packets are dropped.
+    assert measured["queue_drops"] / 20 < measured["halvings"] <= measured["queue_drops"]
+    sampled = "events sampled" in json.loads((run / "plan.json").read_text())["kernel"]
+    assert sampled == (user is not None or os.geteuid() != 0)
     assert 19.9 < measured["path_rtt_ms"] < 26
 
 
@@ -227,7 +229,7 @@ def probe(folder: Path, frames: int, *words: str | float, pause_s: float = 0) ->
             sys.executable,
             "-c",
             PROBE,
-            str(ensure_emulator()),
+            str(ensure_program(EMULATOR)),
             str(folder),
             str(frames),
             str(pause_s),
@@ -304,7 +306,7 @@ def test_late_frames_are_noted(tmp_path: Path) -> None:
         "def passes(", "import os, signal\nthreading.Timer(0.3, lambda: os.kill(program.pid, signal.SIGCONT)).start()\nos.kill(program.pid, signal.SIGSTOP)\ndef passes(", 1
     )  # fmt: skip
     done = subprocess.run(
-        [*UNSHARE, sys.executable, "-c", script, str(ensure_emulator()), str(tmp_path), "5", "0", *"0 0 0 1000000 0 0 1".split()],
+        [*UNSHARE, sys.executable, "-c", script, str(ensure_program(EMULATOR)), str(tmp_path), "5", "0", *"0 0 0 1000000 0 0 1".split()],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -333,14 +335,6 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, words: tuple[str, ...], says
     assert not list(tmp_path.glob("*/trial-*"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="whoever is no root sees that in the line above")
-def test_events_are_roots(anybodys: Path) -> None:
-    done = emulated(anybodys / "runs", "scale", "--trial", "1", user=NOBODY)
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("lab: ")]
-    assert "which only root may see: sudo ./lab run" in line
-
-
 def test_without_a_compiler_it_says_so(tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -366,16 +360,9 @@ def test_without_a_compiler_it_says_so(tmp_path: Path) -> None:
     assert "there is no C compiler: install gcc" in done.stderr
 
 
-def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
-    options = [
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-o",
-        str(tmp_path / "emulator"),
-        str(EMULATOR),
-    ]
+@pytest.mark.parametrize("source", [EMULATOR, EMULATED_EVENTS], ids=lambda path: path.name)
+def test_it_compiles_without_a_warning(tmp_path: Path, source: Path) -> None:
+    options = ["-O2", "-Wall", "-Wextra", "-Werror", "-o", str(tmp_path / "program"), str(source)]
     done = subprocess.run(["gcc", *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert len(EMULATOR.read_text().splitlines()) < 200
+    assert len(source.read_text().splitlines()) < 200

@@ -26,7 +26,13 @@ from typing import Self
 from measuretwice.backends.backend import Backend, algorithms_of, needs, tool_versions
 from measuretwice.backends.script import Emulation, Interface, experiment_script, interfaces
 from measuretwice.base.errors import UserError
-from measuretwice.base.paths import EMULATED_TOOLS, EMULATOR, HOST_GUARD, cache_folder
+from measuretwice.base.paths import (
+    EMULATED_EVENTS,
+    EMULATED_TOOLS,
+    EMULATOR,
+    HOST_GUARD,
+    cache_folder,
+)
 from measuretwice.lab import KernelFacts, Lab, Plan
 from measuretwice.lab.schema.network import Emulated
 
@@ -34,7 +40,7 @@ NAMESPACES = Path("/run/netns")
 PREFIX = re.compile(r"mt-(\d+)-")
 UNDO_SECONDS = 15
 # In the run, whose /run is its own.
-COUNTERS = "/run/emulator-counters.json"
+COUNTERS, STAND_INS = "/run/emulator-counters.json", "/run/stand-ins"
 INSIDE = ["--net", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
 # More than any lab's buffer: where a lab names none, none is filled.
 ENDLESS_BYTES = 10**12
@@ -101,7 +107,8 @@ class Host(Backend):
 class EmulatedHost(Host):
     """Trials on this machine's own kernel, with an emulator of ours in the place of one link: in real time.
 
-    It lives in namespaces that end with it, so an ordinary user may.
+    It lives in namespaces that end with it, so an ordinary user may. Only root may have the kernel's events: for others the
+    states that these would tell of are sampled.
     """
 
     name = "emulated"
@@ -112,11 +119,13 @@ class EmulatedHost(Host):
         "and emulator_late_mean_us says how late packets were"
     )
 
-    def __init__(self, tools: dict[str, str], owner: int, emulator: Path) -> None:
+    def __init__(self, tools: dict[str, str], owner: int) -> None:
         super().__init__(tools, owner)
-        self._emulator = emulator
+        self._emulator = ensure_program(EMULATOR)
+        self._events = ensure_program(EMULATED_EVENTS) if os.geteuid() else None
         digest = hashlib.sha256(EMULATOR.read_bytes()).hexdigest()[:8]
-        self.kernel = f"{self.kernel}, emulator {digest}"
+        sampled = ", events sampled" if self._events else ""
+        self.kernel = f"{self.kernel}, emulator {digest}{sampled}"
 
     @classmethod
     def matches(cls, where: str) -> bool:
@@ -129,7 +138,7 @@ class EmulatedHost(Host):
             raise UserError(
                 f"--emulate: {lab.name} doesn't say what an emulator can stand in for (topology.emulated in its lab.toml)"
             )
-        yield cls(tool_versions(), os.getpid(), ensure_emulator())
+        yield cls(tool_versions(), os.getpid())
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)
@@ -146,10 +155,6 @@ class EmulatedHost(Host):
                 "--emulate: this machine doesn't let you make namespaces"
                 + (": try it as root" if os.geteuid() else ", even as root")
             ]
-        if os.geteuid() and lab.file.collect.crowd:
-            return [
-                f"--emulate: {lab.name} counts the kernel's own events, which only root may see: sudo ./lab run ..."
-            ]
         if missing := _missing_algorithms(algorithms_of(lab, plans)):
             return [
                 f"--emulate: this machine's kernel has no {', '.join(missing)}: "
@@ -162,7 +167,7 @@ class EmulatedHost(Host):
             raise UserError(
                 "--emulate: neither the kit nor --out may be in /run, which a run has for itself"
             )
-        emulation = _emulation(lab, plan, self._emulator, str(work / "raw"))
+        emulation = _emulation(lab, plan, self._emulator, self._events, str(work / "raw"))
         script = experiment_script(lab, plan, root, str(work / "raw"), None, emulation=emulation)
         (work / "experiment.sh").write_text(script, encoding="utf-8")
         run_script(work, self._owner, wall_limit_s)
@@ -181,11 +186,11 @@ def cannot_emulate(emulated: Emulated, plan: Plan) -> str:
     return ""
 
 
-def ensure_emulator() -> Path:
-    """Return the emulator, compiled into the cache where it isn't yet; UserError where that can't be done."""
-    source = EMULATOR.read_bytes()
+def ensure_program(source: Path) -> Path:
+    """Return the program of a C `source`, compiled into the cache where it isn't yet; UserError where that can't be done."""
     folder = cache_folder() / "emulator"
-    program = folder / f"{hashlib.sha256(source).hexdigest()[:16]}-{platform.machine()}"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    program = folder / f"{source.stem}-{digest}-{platform.machine()}"
     if program.is_file():
         return program
     compiler = shutil.which("gcc") or shutil.which("cc")
@@ -196,13 +201,13 @@ def ensure_emulator() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as beside:
-            built = Path(beside) / "emulator"
-            options = ["-O2", "-Wall", "-Wextra", "-o", str(built), str(EMULATOR)]
+            built = Path(beside) / source.stem
+            options = ["-O2", "-Wall", "-Wextra", "-o", str(built), str(source)]
             done = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line]
                 raise UserError(
-                    f"--emulate: {compiler} can't compile {EMULATOR}: {(errors or ['it says nothing'])[0]}"
+                    f"--emulate: {compiler} can't compile {source}: {(errors or ['it says nothing'])[0]}"
                 )
             built.rename(program)
     except OSError as error:
@@ -230,7 +235,7 @@ def _missing_algorithms(names: Iterable[str]) -> list[str]:
     return missing
 
 
-def _emulation(lab: Lab, plan: Plan, emulator: Path, out: str) -> Emulation:
+def _emulation(lab: Lab, plan: Plan, emulator: Path, events: Path | None, out: str) -> Emulation:
     """Return what a trial's script does for the emulator in it; raw files go to `out`/NODE/."""
     emulated = lab.file.topology.emulated
     assert emulated
@@ -241,11 +246,16 @@ def _emulation(lab: Lab, plan: Plan, emulator: Path, out: str) -> Emulation:
     )
     words = " ".join(shlex.quote(word) for word in _arguments(lab, plan, near.name))
     tc = shutil.which("tc", path=_path()) or "tc"
+    links = [(EMULATED_TOOLS / "tc", "tc")]
+    links += [(EMULATED_TOOLS / "tracing", name) for name in ("mount", "mkdir", "rmdir") if events]
     counters, lateness = COUNTERS, f"{out}/{node}/emulator.json"
     start = [
         f"# The emulator, between to-{node} and to-{towards}: all checksums are computed before it, and no packet is larger than an MTU.",
         f"export EMULATED_NODE={node} EMULATED_DEV={near.name} EMULATED_COUNTERS={counters} EMULATED_TC={shlex.quote(tc)}",
-        f"export PATH={shlex.quote(str(EMULATED_TOOLS))}:$PATH:/usr/sbin:/sbin",
+        f"mkdir {STAND_INS}",
+        *(f"ln -s {shlex.quote(str(tool))} {STAND_INS}/{name}" for tool, name in links),
+        *([f"export EMULATED_EVENTS={shlex.quote(str(events))}"] if events else []),
+        f"export PATH={STAND_INS}:$PATH:/usr/sbin:/sbin",
         *(
             f"ip netns exec {end.node} ethtool -K {end.name} tx off tso off gso off gro off >/dev/null"
             for end in (near, far)

@@ -20,7 +20,9 @@ BROWSER_LIBRARIES = CHECKOUT / "scripts/browser/libraries.sh"
 BROWSER_RUNNER = CHECKOUT / "scripts/browser/run.mjs"
 HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
 EMULATOR = CHECKOUT / "scripts/host/emulator.c"
-# A folder to stand first in PATH on an emulated run's nodes.
+# In place of the kernel's tracing, where a run isn't root's.
+EMULATED_EVENTS = CHECKOUT / "scripts/host/events.c"
+# What stands in for programs on an emulated run's nodes.
 EMULATED_TOOLS = CHECKOUT / "scripts/host/emulated"
 REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"
 # What `./lab release` writes at the top of a release, and no checkout has.
