@@ -42,6 +42,7 @@ from measuretwice.lab.schema.network import (
     Collect,
     CrowdFiles,
     Edges,
+    Emulated,
     End,
     FlowFiles,
     Link,
@@ -90,7 +91,7 @@ def cell(text: str) -> str:
 
 # Outermost first; kinds of figures, and of symptoms, are one table each.
 TABLES = (
-    LabFile, About, Topology, Act, Node, Link, End, Edges, Parameter, TrialTable, InlineTrial, Run, Step,
+    LabFile, About, Topology, Act, Node, Link, End, Edges, Emulated, Parameter, TrialTable, InlineTrial, Run, Step,
     Collect, NodeFile, QdiscAt, FlowFiles, CrowdFiles, QueueAt, SenderAt, ModelUse, Checks, Expectation,
     Pitfall, Predict, Stage, Again, Elsewhere, Factors, SymptomOf, Bar, Recording, FirstTry, TryStep, Shown,
     FigureOf, Panel,
