@@ -33,6 +33,8 @@ from .runs import BUFFER, CUBIC_LARGE, HIGHSPEED_LARGE, HIGHSPEED_SMALL
 
 # What the source meant by its large buffer, and what tc makes of it after each suffix.
 LARGE_MB, SMALL_MB = 1.25, 0.125
+# The buffer at 1 Gbit/s of the reproduction that lab 03 follows, by its text.
+SCALE_BUFFER_MB = 25
 MB_BYTES = 1024 * 1024
 TBF, TBF_FILE = {"kind": "tbf"}, "g1/qdisc.after.json"
 # In one file of a run on g1: almost a second of it.
@@ -75,6 +77,7 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
     f.as_mbit = whole(LARGE_MB * MB_BYTES / 8)
     f.as_mb = whole(LARGE_MB * MB_BYTES)
     f.small_as_mb = whole(SMALL_MB * MB_BYTES)
+    f.scale_buffer_as_mb = size(SCALE_BUFFER_MB * MB_BYTES)
     f.mb_over_million = percent(MB_BYTES / 1e6 - 1, 2)
     f.stages = runs_as_rows(
         (broken, fixed),
