@@ -32,6 +32,7 @@ from measuretwice.lab import (
     digest_scripts,
     load_lab,
     make_plan,
+    read_lab,
     trial_params,
 )
 from measuretwice.lab.schema.cases import Again
@@ -43,8 +44,10 @@ from measuretwice.runs.result import Result
 # it takes at most: a fast link's seconds are long.
 WALL_LIMIT_S = 120.0
 PATIENCE = 4
-# In real time a trial takes as long as it says, and so much for what comes before and after.
+# In real time a trial takes as long as it says, and so much for what comes before and after: in any case, and for each step
+# of a node's script, some of which ping.
 REAL_TIME_EXTRA_S = 5
+STEP_S = 0.25
 # Shorter measurements say little of a machine's pace: one trial is not like another.
 LEAST_LEARNT_S = 10.0
 # What one measurement weighs against all before it.
@@ -211,9 +214,15 @@ def longest_first(jobs: list[Job]) -> list[Job]:
 def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
     """Guess how long these jobs take together, `at_once` at a time, by this machine's pace so far."""
     if jobs[0].backend.real_time:
-        return sum(float(job.plan.params.get("duration_s", 0)) + REAL_TIME_EXTRA_S for job in jobs)
+        steps = len(read_lab(jobs[0].lab_folder).file.run.steps)
+        return sum(_lasts_s(job.plan.params) + REAL_TIME_EXTRA_S + STEP_S * steps for job in jobs)
     pace = _paces().get(jobs[0].plan.lab, 1.0)
     return pace * _likely(jobs) / at_once
+
+
+def _lasts_s(params: Mapping[str, Value]) -> float:
+    """How long its tests last, the last of which begins late where the lab has them begin one by one."""
+    return float(params.get("duration_s", 0)) + float(params.get("start_spread_ms", 0)) / 1000
 
 
 def _likely(jobs: Sequence[Job]) -> float:
