@@ -253,7 +253,7 @@ def _emulation(lab: Lab, plan: Plan, emulator: Path, events: Path | None, out: s
         f"# The emulator, between to-{node} and to-{towards}: all checksums are computed before it, and no packet is larger than an MTU.",
         f"export EMULATED_NODE={node} EMULATED_DEV={near.name} EMULATED_COUNTERS={counters} EMULATED_TC={shlex.quote(tc)}",
         f"mkdir {STAND_INS}",
-        *(f"ln -s {shlex.quote(str(tool))} {STAND_INS}/{name}" for tool, name in links),
+        *(f"install -m 755 {shlex.quote(str(tool))} {STAND_INS}/{name}" for tool, name in links),
         *([f"export EMULATED_EVENTS={shlex.quote(str(events))}"] if events else []),
         f"export PATH={STAND_INS}:$PATH:/usr/sbin:/sbin",
         *(

@@ -221,7 +221,7 @@ def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
 
 
 def _lasts_s(params: Mapping[str, Value]) -> float:
-    """How long its tests last, the last of which begins late where the lab has them begin one by one."""
+    """Return how long its tests last, the last of which begins late where the lab has them begin one by one."""
     return float(params.get("duration_s", 0)) + float(params.get("start_spread_ms", 0)) / 1000
 
 

@@ -92,6 +92,7 @@ TEXTS = {
     "cwnd.txt": "windows, as a script took them",
     "experiment.sh": "the script that the run was",
     "experiment.log": "what that script said",
+    "emulator.json": "how late packets left the emulator, in microseconds",
     "console.txt": "what the virtual kernel said",
     "provenance.json": "who ran it, when, with what",
     "*.log": "what a step's programs said besides: tcpdump and iperf3's server always say a little",
