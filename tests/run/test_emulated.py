@@ -20,6 +20,9 @@ from measuretwice.backends.host import ensure_program
 from measuretwice.base.paths import EMULATED_EVENTS, EMULATOR
 
 NOBODY = 65534
+BY_DAY = pytest.mark.nightly(
+    "another test of this file, whose run is as long: one lab as an ordinary user, the other as root, one killed"
+)
 UNSHARE = ["unshare", "--map-root-user", "--net", "--mount"]
 # Whoever may make no namespaces can't run any of this, and is told so: test_backends.py.
 pytestmark = pytest.mark.skipif(
@@ -62,8 +65,12 @@ def emulated(
     """Run ./lab run on the emulated host, as another user where one is given."""
     command = [*LAB, "run", *words, "--on", "host", "--emulate", "--out", str(out)]
     if user is not None:
-        # What the package finds on disk alone, so that nobody needs a home.
-        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        if run_program(*become, *LAB, "--help").returncode:
+            pytest.skip(
+                "root's Python and checkout are closed to others here; .ci/as-user runs this"
+            )
+        command = [*become, *command]
         environment = {
             "HOME": str(out.parent),
             "MEASURETWICE_CACHE": str(out.parent / "cache"),
@@ -82,7 +89,8 @@ def the_run(out: Path) -> tuple[Path, dict[str, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["whoever tests", "an ordinary user"])
+@pytest.mark.user
+@pytest.mark.parametrize("who", [pytest.param("whoever tests", marks=BY_DAY), "an ordinary user"])
 def test_mathis_is_measured_and_nothing_stays(anybodys: Path, who: str) -> None:
     user = NOBODY if who == "an ordinary user" and os.geteuid() == 0 else None
     before = machine()
@@ -117,7 +125,8 @@ def test_mathis_is_measured_and_nothing_stays(anybodys: Path, who: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["whoever tests", "an ordinary user"])
+@pytest.mark.user
+@pytest.mark.parametrize("who", ["whoever tests", pytest.param("an ordinary user", marks=BY_DAY)])
 def test_a_queue_fills_and_halvings_are_seen(anybodys: Path, who: str) -> None:
     """Halvings are the kernel's events, or, for whoever may not have these, the states that they would tell of."""
     user = NOBODY if who == "an ordinary user" and os.geteuid() == 0 else None
@@ -149,7 +158,7 @@ def test_a_queue_fills_and_halvings_are_seen(anybodys: Path, who: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=BY_DAY), signal.SIGKILL])
 def test_whatever_ends_it_nothing_stays(tmp_path: Path, how: signal.Signals) -> None:
     before = machine()
     words = ("run", "mathis", "--trial", "7", "--set", "duration_s=60", "--on", "host", "--emulate")

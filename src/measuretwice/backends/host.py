@@ -122,7 +122,7 @@ class EmulatedHost(Host):
     def __init__(self, tools: dict[str, str], owner: int) -> None:
         super().__init__(tools, owner)
         self._emulator = ensure_program(EMULATOR)
-        self._events = ensure_program(EMULATED_EVENTS) if os.geteuid() else None
+        self._events = None if _sees_events() else ensure_program(EMULATED_EVENTS)
         digest = hashlib.sha256(EMULATOR.read_bytes()).hexdigest()[:8]
         sampled = ", events sampled" if self._events else ""
         self.kernel = f"{self.kernel}, emulator {digest}{sampled}"
@@ -144,7 +144,7 @@ class EmulatedHost(Host):
         plans = list(plans)
         emulated = lab.file.topology.emulated
         assert emulated
-        if not all(map(shutil.which, ("unshare", "nsenter"))):
+        if not shutil.which("unshare"):
             return ["unshare is missing: install util-linux"]
         try_out = (
             "mount -t tmpfs none /run && mkdir /run/netns && ip netns add a && ip netns exec a true"
@@ -213,6 +213,12 @@ def ensure_program(source: Path) -> Path:
     except OSError as error:
         raise UserError(f"--emulate: {folder} can't be written to ({error.strerror})") from None
     return program
+
+
+def _sees_events() -> bool:
+    """Whether this process may have the kernel's tracing, and the kernel has one."""
+    kinds = Path("/proc/filesystems").read_text(encoding="utf-8").split()
+    return os.geteuid() == 0 and "tracefs" in kinds
 
 
 def _unshare() -> list[str]:
