@@ -216,7 +216,7 @@ def ensure_program(source: Path) -> Path:
 
 
 def _sees_events() -> bool:
-    """Whether this process may have the kernel's tracing, and the kernel has one."""
+    """Return whether this process may have the kernel's tracing, and the kernel has one."""
     kinds = Path("/proc/filesystems").read_text(encoding="utf-8").split()
     return os.geteuid() == 0 and "tracefs" in kinds
 
