@@ -156,11 +156,11 @@ def _few(
     if files.rates:
         values |= rate_rows(raw, files.rates)
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
-    for name, found_s in (
-        ("convergence_s", convergence_s),
-        ("sustained_convergence_s", sustained_convergence_s),
-    ):
-        values[name] = found_s(acked, start_s, end_s) if len(traces) > 1 else None
+    several = len(traces) > 1
+    values["convergence_s"] = convergence_s(acked, start_s, end_s) if several else None
+    values["sustained_convergence_s"] = (
+        sustained_convergence_s(acked, start_s, end_s) if several else None
+    )
     if files.windows:
         values |= compare_windows(raw, files.windows, traces)
     if sender := lab.file.collect.one_sender:
