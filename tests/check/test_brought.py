@@ -108,7 +108,6 @@ def said(document: Any, finding: str) -> str:
         ("iperf3-3.12-interrupted.json", "interrupt - the client has terminated"),
         ("iperf3-3.12-interrupted.txt", "interrupt - the client has terminated"),
         ("iperf3-3.12-refused.txt", "unable to connect"),
-        ("iperf3-3.12-server-killed.txt", "totals are missing"),
         ("../iperf2/iperf2-2.1.8-udp.txt", "a test of UDP"),
         ("../iperf2/iperf2-2.1.8-udp.csv", "a test of UDP"),
         ("../iperf2/iperf2-2.1.8-killed.txt", "cut off"),

@@ -291,7 +291,7 @@ def length(run: RunUnderTest) -> Finding | Right | None:
     for transfer in _transfers(run):
         amount = transfer.sent or transfer.received
         lengths_s = [second for second in (run.param("duration_s"), transfer.asked_s) if second]
-        if amount is None or not lengths_s:
+        if amount is None or not lengths_s or transfer.of_rows:
             continue
         looked = True
         for seconds in lengths_s:

@@ -60,7 +60,8 @@ class Transfer:
     send at most, by the option, `buffer_bytes` the buffer that was asked for (-w); `omit_s`, with its `omitted_bytes`, is left out of the totals. The shares of
     a processor are in per cent. `exact` says that bytes are printed in full, not with three digits. `mss_bytes` is the segment size
     by the tool's word, `asked_mss_bytes` what it was asked for (-M); `idle_rtt_ms` the round trip of the handshake. `hosts` are the
-    addresses of both ends. `broke_off` says that the test didn't run to its end; `totals` are the lines
+    addresses of both ends. `broke_off` says that the test didn't run to its end, `of_rows` that its rows stand for
+    its totals, which nobody has; `totals` are the lines
     for a whole test, of each flow by itself, where they have a rate of their own."""
 
     tool: str
@@ -84,6 +85,7 @@ class Transfer:
     idle_rtt_ms: float | None = None
     hosts: frozenset[tuple[str, str]] = frozenset()
     broke_off: bool = False
+    of_rows: bool = False
     totals: tuple[Row, ...] = ()
 
     @property
@@ -139,7 +141,7 @@ def of_iperf3(node: str, source: str, run: Iperf3Run, *, exact: bool) -> Transfe
         {option: rate for option, rate in options_bps.items() if rate}, run.window_bytes or None,
         run.own_cpu_percent, run.other_cpu_percent, run.mss_default_bytes or None, run.mss_requested_bytes or None,
         hosts=frozenset((ends.local_host, ends.remote_host) for ends in run.connections),
-        broke_off=run.error is not None,
+        broke_off=run.error is not None, of_rows=bool(run.intervals) and not run.streams and not run.error,
     )  # fmt: skip
 
 

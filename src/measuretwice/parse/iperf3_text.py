@@ -173,14 +173,21 @@ def parse_iperf3_server_text(
     return tuple(map(_run, reports))
 
 
-def from_rows(run: Iperf3Run, seconds: float) -> Iperf3Run:
-    """Return a test that lacks its totals (NO_TOTALS) with the sum of its rows in their place, where these are of so many
-    seconds; else the test as it is."""
-    rows = [row for row in run.intervals if not row.omitted and row.is_sender is not False]
+def from_rows(run: Iperf3Run) -> Iperf3Run:
+    """Return a test that lacks its totals (NO_TOTALS) with the sum of its rows in their place; any other as it is.
+
+    Whoever shows some lines of a test leaves out its last ones first: what the rows show is so nevertheless.
+    """
+    sends = not run.server or any(row.retransmits is not None for row in run.intervals)
+    rows = [row for row in run.intervals if not row.omitted and row.is_sender is not (not sends)]
     lasted_s = max((row.end_s for row in rows), default=0.0)
-    if run.error != NO_TOTALS or lasted_s < WHOLE_RATIO * seconds or run.bidirectional:
+    if run.error != NO_TOTALS or not lasted_s or run.bidirectional:
         return run
     size = sum(row.bytes for row in rows)
+    if not sends:
+        return replace(
+            run, error=None, received_bytes=size, received_seconds=lasted_s, received_rate_bps=8 * size / lasted_s
+        )  # fmt: skip
     resent = [row.retransmits for row in rows]
     return replace(
         run, error=None, sent_bytes=size, sent_seconds=lasted_s, sent_rate_bps=8 * size / lasted_s,

@@ -97,7 +97,7 @@ def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
     for piece, run in sorted(
         found.iperf3(server=False), key=lambda pair: pair[1].start_time_s is None
     ):
-        whole = from_rows(run, seconds)
+        whole = from_rows(run)
         if problem := problem_of(whole):
             tests.unfit.append(f"{piece.path.name}: {problem}")
             found.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
@@ -105,7 +105,7 @@ def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
                 tests.broken.append(_client(found, piece, run, sender, math.inf))
             continue
         if whole is not run:
-            found.notes.append(f"{piece.path}: {NO_TOTALS}, so that its rows are summed")
+            found.say_of_rows(piece, whole.sent_seconds or 0.0, seconds)
         found.notes += [f"{piece.path}: {lacks}" for lacks in left_out_of(piece.text, run)]
         client = _client(found, piece, run, sender, seconds)
         run = client.run
@@ -134,9 +134,7 @@ def _client(
         run = (parse_iperf3_json if is_json(text) else parse_abridged)(text, piece.path.name)
         # Its folder is of the node on which the client ran, which received; and the lab's sender is whoever sends.
         piece = replace(piece, text=text, node=sender)
-    return Client(
-        piece, from_rows(run, seconds), node_of(pieces, piece, run, sender), turned=turned
-    )
+    return Client(piece, from_rows(run), node_of(pieces, piece, run, sender), turned=turned)
 
 
 def keep_one_run(
@@ -212,7 +210,10 @@ def _served(found: Pieces, tests: Tests, seconds: float) -> list[tuple[Piece, Ip
         elif piece.content == ():
             found.left_out.append(f"{piece.path}: an iperf3 server to which nobody came")
     for piece, run in found.iperf3(server=True):
-        run = from_rows(run, seconds)
+        whole = from_rows(run)
+        if whole is not run and not tests.clients:
+            found.say_of_rows(piece, whole.sent_seconds or whole.received_seconds or 0.0, seconds)
+        run = whole
         if (
             tests.clients
             and not _both_ports(run) & ports

@@ -37,6 +37,7 @@ from measuretwice.parse.formats import (
     plain,
 )
 from measuretwice.parse.iperf2 import LAST_ALONE
+from measuretwice.parse.iperf3_text import NO_TOTALS, WHOLE_RATIO
 from measuretwice.parse.tc_log import classes_of, parse_classes, samples_in
 from measuretwice.parse.wrapping import complaints
 
@@ -304,6 +305,16 @@ class Pieces:
         return f"{what}, since " + (
             f"{', '.join(dict.fromkeys(names))} can't be used" if names else lacking
         )
+
+    def say_of_rows(self, piece: Piece, lasted_s: float, meant_s: float) -> None:
+        """Note that a test's rows stand for its totals, which are missing; and, where they are of less time than was
+        meant, that the rest can't be read."""
+        line = f"{piece.path}: {NO_TOTALS}, so that its rows are summed"
+        if lasted_s < WHOLE_RATIO * meant_s:
+            line += f"; they end after {lasted_s:.4g} s, and what came then isn't told"
+            self.unread.append(line)
+        if line not in self.notes:
+            self.notes.append(line)
 
     @cached_property
     def owners(self) -> Mapping[str, str]:

@@ -17,7 +17,6 @@ from measuretwice.measure.transfers import instead_of
 from measuretwice.parse import Iperf2Connection, PingRun, Qdisc, SsSample, TcClass
 from measuretwice.parse.formats import DRIVER, SETTINGS, TC_CLASSES
 from measuretwice.parse.host import Setting
-from measuretwice.parse.iperf3_text import NO_TOTALS, WHOLE_RATIO
 from measuretwice.parse.netperf import BulkTest
 from measuretwice.parse.ss_fields import SsSocket
 
@@ -31,21 +30,17 @@ def iperf2_connections(
 ) -> tuple[list[Iperf2Connection], int]:
     """Return iperf 2's connections of one test, each once, by their receivers' word where there is one; and how
     many stood in two of the senders' files. Of several tests in a file, one after the other, the last one counts.
-    `seconds` are how long a test was meant to last: one of rows alone is whole if they are of so many."""
+    `seconds` are how long a test was meant to last: one of rows alone is whole if they are of so many, which is said."""
     by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
     sent: set[tuple[object, ...]] = set()
     copied = 0
     for piece in pieces.of("iperf2"):
         for connection in _last_of_several(pieces, tests, piece):
             lasts_s = connection.total.end_s
-            is_part = not connection.has_total and lasts_s < WHOLE_RATIO * seconds
-            if not (connection.has_total or is_part or connection.udp):
-                note = f"{piece.path}: {NO_TOTALS}, so that its rows are summed"
-                pieces.notes += [note] if note not in pieces.notes else []
-            if connection.udp or not connection.total.bytes or is_part:
+            if not (connection.has_total or connection.udp):
+                pieces.say_of_rows(piece, lasts_s, seconds)
+            if connection.udp or not connection.total.bytes:
                 why = "a test of UDP" if connection.udp else "nothing was sent or received"
-                if is_part and not connection.udp:
-                    why = f"{NO_TOTALS}; its rows end after {lasts_s:g} s"
                 line = f"{piece.path}: {why}{instead_of(why)}"
                 if line not in pieces.left_out:
                     tests.unfit.append(f"{piece.path.name}: {why}")
