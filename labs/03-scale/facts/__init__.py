@@ -9,6 +9,7 @@ from .elsewhere import set_elsewhere
 from .results import set_results
 from .settings import set_settings
 from .testbeds import set_testbeds
+from .waits import set_waits
 
 
 def facts(sets: RecordedSets) -> Facts:
@@ -16,6 +17,7 @@ def facts(sets: RecordedSets) -> Facts:
     f = Facts()
     set_settings(f, sets)
     set_cases(f, sets)
+    set_waits(f, sets)
     set_results(f, sets)
     set_elsewhere(f, sets)
     set_testbeds(f, sets)

@@ -197,6 +197,7 @@ def _cables(f: Facts, sets: RecordedSets) -> None:
         for name in ("core-no-edges", "core-cables-10000")
     )
     f.core_clean, f.core_usual = Number(plain), Number(usual)
+    f.core_clean_differs = percent(abs(usual / plain - 1), 2)
     f.trains_do_little_at_core = plain < 2 * usual
 
 

@@ -47,6 +47,7 @@ from .runs import (
     RENO,
     RENO_RUNS,
 )
+from .waits import CORE_WAIT, HALVES_WAIT, LONG_WAITS, USUAL, WAITS
 
 CROWDS = ("intermediate-300", "intermediate-500", "core")
 EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
@@ -59,6 +60,8 @@ MIXES = (
 # The claims as they were published, and how they are taken where they give no range.
 SAME_C, FAIR_INDEX = 1.1, 0.99
 UNFAIR_AT_CORE, UNFAIR_AT_EDGE = 0.5, 0.75
+# What lasts is even above this.
+STEADILY_EVEN = 0.9
 CUBIC_TAKES, BBR_TAKES = (0.7, 0.8), (0.35, 0.45)
 BBR_TAKES_PUBLISHED, BBR_TAKES_REPRODUCED = 0.4, 0.0096
 # Fewer halvings a flow than this don't even out; with fewer than the second slow start still shows.
@@ -142,8 +145,12 @@ def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
     edge = [sets.run(name, RENO) for name in HALF_HOUR]
     core, core_long = sets.run("core", RENO), sets.run("core-long", RENO)
     c_core, c_edge = _by_chance(core_long, "c_by_drops"), column(edge, "c_by_drops")
-    edge_most = max(_by_chance(run, "c_by_drops").high_value for run in edge)
-    f.c_drops_by_scale = judge(c_core, least=edge_most)
+    # At each wait that was recorded at both scales.
+    above = [
+        measured(core_run, "c_by_drops") > mean_interval(sets.runs(name, RENO), "c_by_drops").high_value
+        for core_run, name in ((core_long, USUAL), (sets.run(CORE_WAIT, RENO), WAITS[2]))
+    ]  # fmt: skip
+    f.c_drops_by_scale = above[0] if len(set(above)) == 1 else None
     f.c_drops_edge = Numbers(tuple(c_edge))
     f.c_drops_core = c_core
     f.c_drops_100 = Number(measured(sets.run("intermediate", RENO), "c_by_drops"))
@@ -154,17 +161,27 @@ def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
     )
 
     at_edge = column(edge, "drops_per_halving")
-    f.edge_has_1_7 = judge(at_edge, least=LOSSES_AT_EDGE - 0.05, most=LOSSES_AT_EDGE + 0.05)
+    waiting = column([sets.run(name, RENO) for name in LONG_WAITS], "drops_per_halving")
+    f.edge_has_1_7 = judge(
+        [*at_edge, *waiting], least=LOSSES_AT_EDGE - 0.05, most=LOSSES_AT_EDGE + 0.05
+    )
+    f.drops_edge_waiting = Numbers(tuple(waiting))
     f.drops_edge = Numbers(tuple(at_edge))
     f.edge_flows = Numbers(tuple(column(edge, "flows")))
     f.edge_halvings = whole(sum(column(edge, "halvings")))
 
-    at_core = column([core, core_long], "drops_per_halving")
+    core_waits = sets.run(CORE_WAIT, RENO)
+    at_core = column([core, core_long, core_waits], "drops_per_halving")
     low, high = LOSSES_AT_CORE
-    f.core_has_6_to_9 = judge(at_core, least=low, most=high)
+    # A wait that was tried at edge alone may make it as many.
+    reached = max(at_core[:2]) * f.wait_factor.value >= low
+    f.core_has_6_to_9 = (
+        None if reached and max(at_core) < low else judge(at_core, least=low, most=high)
+    )
     f.core_has_fewer = max(at_core) < low
     f.drops_core = Numbers(tuple(at_core))
-    f.core_both = whole(sum(column([core, core_long], "halvings")))
+    f.core_both = whole(sum(column([core, core_long, core_waits], "halvings")))
+    f.core_would_have = Number(max(at_core[:2]) * f.wait_factor.value, digits=2)
     f.core_resent = whole(measured(core, "retransmits"))
     f.core_drops = whole(measured(core, "queue_drops"))
     f.core_spurious = whole(measured(core, "spurious_retransmits"))
@@ -246,7 +263,9 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     )
     f.indices = table(("run", "flows", "time counted", "reno", "cubic", "bbr"), rows)
     edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
+    edge += [_index(sets, name, RENO) for name in LONG_WAITS]
     f.even_at_edge = judge(edge, least=FAIR_INDEX)
+    f.even_runs = whole(len(edge))
     f.edge_index = Numbers(tuple(edge), digits=4)
     f.reno_index = Number(_index(sets, "edge-long", RENO))
     f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
@@ -259,8 +278,19 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.core_reno_index = Number(_index(sets, "core", RENO))
 
     bbr_core = [_index(sets, name, BBR) for name in BASE_DELAYS]
-    f.bbr_uneven_at_core = judge(bbr_core, most=UNFAIR_AT_CORE)
+    f.bbr_uneven_early_at_core = judge(bbr_core, most=UNFAIR_AT_CORE)
     f.bbr_core_index = Numbers(tuple(bbr_core))
+    f.bbr_uneven_at_core = None
+    if "bbr_steady_core" in f:
+        steady = [*f.bbr_steady_crowds.values, f.bbr_steady_core.value]
+        f.bbr_uneven_at_core = (
+            True
+            if max(steady) <= UNFAIR_AT_CORE
+            else False
+            if min(steady) > STEADILY_EVEN
+            else None
+        )
+        f.bbr_steady_index = Numbers(tuple(steady), digits=4)
     bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
     f.bbr_uneven_at_edge = judge(bbr_edge, most=UNFAIR_AT_EDGE)
     f.bbr_edge_index = Numbers(tuple(bbr_edge), digits=5)
@@ -324,10 +354,10 @@ def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
     low, high = CUBIC_TAKES
     f.edge_has_it_already = measured(once, "rival_share") >= low
     halves = [sets.run(name, CUBIC_IN_RENO) for name in HALVES]
-    shares = column(halves, "rival_share")
+    shares = column([*halves, sets.run(HALVES_WAIT, CUBIC_IN_RENO)], "rival_share")
     f.cubic_takes_70_to_80 = judge(shares, least=low, most=high)
     f.each_is_in_range = low <= min(shares) and max(shares) <= high
-    f.cubic_core = Numbers.of([percent(share) for share in shares])
+    f.cubic_core = Numbers.of([percent(share) for share in shares[:-1]])
     f.cubic_flows = whole(measured(halves[0], "flows") / 2)
     f.queue_adds = ms(drain_ms(param(halves[0], "buffer_bytes"), param(halves[0], "rate_mbit")))
     f.cubic_rtts = Numbers.of([ms(rtt) for rtt in column(halves, "rtt_mean_ms")])
@@ -364,7 +394,12 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     )
     shares = column([default, middle, large], "rival_share")
     f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
-    f.bbr_takes_40 = judge([shares[2]], least=BBR_TAKES[0], most=BBR_TAKES[1])
+    # By its rule it isn't judged before there are runs that are long enough, among CUBIC.
+    f.bbr_takes_40 = None
+    if "bbr_late_in_cubic" in f:
+        parts = [shares[2], *(part / 100 for part in _other_parts_of_bbr(f))]
+        f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
+    f.bbr_large_is_near_40 = BBR_TAKES[0] <= shares[2] <= BBR_TAKES[1]
     f.one_percent_is_fair = measured(default, "rival_multiple") < 2
     f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
     f.default_times = Number(measured(default, "rival_multiple"), digits=2)
@@ -383,6 +418,9 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
         for name in ("core", "core-large-windows")
     ]
     f.cubic_middle, f.cubic_large = map(percent, beside)
+    f.cubic_large_counted = seconds(
+        measured(sets.run("core-large-windows", BBR_IN_CUBIC), "duration_s")
+    )
     f.middle_held_it_too = beside[1] > 1.2 * beside[0]
 
     ceiling_bps = 8e3 * param(default, "wmem_max_bytes") / measured(default, "rtt_mean_ms")
@@ -390,6 +428,16 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     f.ceiling = mbit(ceiling_bps)
     f.ceiling_part = percent(of_all, 2)
     f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
+
+
+def _other_parts_of_bbr(f: Facts) -> list[float]:
+    """Return BBR's parts, in percent, by which the claim of 40 % is judged beside the run at core: the ends of the means'
+    intervals of ten runs at edge, at both waits, and the last part of the runs among CUBIC."""
+    return [
+        *f.bbr_late_in_cubic.values,
+        *f.bbr_edge_usual.both_ends,
+        *f.bbr_edge_wait.both_ends,
+    ]
 
 
 def _index(sets: RecordedSets, name: str, trial: int) -> float:
