@@ -32,6 +32,7 @@ from measuretwice.facts import (
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import median_interval
+from measuretwice.stats.two_samples import holm, rank_sum
 from measuretwice.tcp import model
 
 from .runs import (
@@ -49,6 +50,9 @@ LINUX_CUBIC_KEPT = 717 / 1024
 # Of the sweep's buffers, in bytes: those of which the source says something, and the two smallest.
 FIVE_PERCENT, A_TENTH, A_FIFTH = 62500, 125000, 250000
 SMALLEST, SECOND_SMALLEST = 12500, 25000
+# Thirty runs of each experiment, by how long a host may let a packet wait.
+THIRTY = ("thirty-times", "thirty-times-wait-100-us", "thirty-times-wait-1-ms")
+SIGNIFICANT = 0.05
 
 # Much less is taken for less than nine tenths (rules.toml).
 MUCH_LESS = 0.9
@@ -60,6 +64,7 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
     _four_experiments(f, sets)
     _thirty_of_each(f, sets)
     _converging(f, sets)
+    _four_comparisons(f, sets)
     _sweep(f, sets)
     _who_has_more(f, sets)
     _growth_by_ack(f, sets)
@@ -142,7 +147,7 @@ def _four_experiments(f: Facts, sets: RecordedSets) -> None:
 
 def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     """Thirty runs of each of the source's four experiments: use of the link, and fairness."""
-    runs = sets.runs("thirty-times")
+    runs = sets.runs(THIRTY[0])
     experiments = by_trial(runs)
     f.all_runs = Number(len(runs))
     f.runs_of_each = Number(len(experiments[HIGHSPEED_LARGE]))
@@ -161,7 +166,7 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
                 Interval.of_mean(percents(of_trial, "utilisation")),
                 ms(mean(of_trial, "queue_delay_mean_ms")),
                 f"{sum(share > 0.5 for share in column(of_trial, 's1_share'))} of {len(of_trial)}",
-                f"{sum(run.value('convergence_s') is not None for run in of_trial)} of {len(of_trial)}",
+                f"{sum(run.value('sustained_convergence_s') is not None for run in of_trial)} of {len(of_trial)}",
                 _convergence(of_trial),
             )
             for of_trial in experiments.values()
@@ -169,7 +174,14 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     )  # fmt: skip
     small = experiments[HIGHSPEED_SMALL]
     f.use_small = Interval.of_mean(percents(small, "utilisation"), "%")
-    f.a_tenth_gives_over_90_percent = judge(f.use_small, least=90)
+    uses = [
+        Interval.of_mean(percents(sets.runs(name, HIGHSPEED_SMALL), "utilisation"), "%")
+        for name in THIRTY
+    ]
+    f.a_tenth_gives_over_90_percent = judge(
+        [end for use in uses for end in use.both_ends], least=90
+    )
+    f.use_small_by_wait = ", ".join(str(use.middle) for use in uses)
 
     jain = {trial: column(of_trial, "jains_index") for trial, of_trial in experiments.items()}
     f.jain_large, f.jain_small = (
@@ -178,7 +190,6 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     f.jain_small_less_large = Interval.of_difference(
         jain[HIGHSPEED_SMALL], jain[HIGHSPEED_LARGE], digits=2
     )
-    f.highspeed_is_fairer_with_small = judge(f.jain_small_less_large, least=0)
     f.fairness = table(
         ("question", "who said what", "here, with the difference's 95 % interval"),
         (
@@ -206,59 +217,126 @@ def _compared(a: Sequence[float], b: Sequence[float]) -> str:
 
 
 def _converging(f: Facts, sets: RecordedSets) -> None:
-    """Medians of the times to even shares, of the same thirty runs; "never" is longer than any."""
-    runs = by_trial(sets.runs("thirty-times"))
+    """Times to even shares that last, of thirty runs of each experiment at each of the hosts' waits: medians, "never"
+    being longer than any, and comparisons by ranks."""
+    runs = by_trial(sets.runs(THIRTY[0]))
     f.highspeed_large_converges = _convergence(runs[HIGHSPEED_LARGE])
     f.highspeed_small_converges = _convergence(runs[HIGHSPEED_SMALL])
     f.cubic_large_converges = _convergence(runs[CUBIC_LARGE])
     f.cubic_small_converges = _convergence(runs[CUBIC_SMALL])
-    f.highspeed_converges_faster_with_large = _is_faster(
-        runs[HIGHSPEED_LARGE], runs[HIGHSPEED_SMALL]
-    )
-    f.cubic_converges_faster_with_large = _is_faster(runs[CUBIC_LARGE], runs[HIGHSPEED_LARGE])
-    f.cubic_converges_faster_with_small = _is_faster(runs[CUBIC_SMALL], runs[HIGHSPEED_SMALL])
-    so = {
-        True: "CUBIC is faster",
-        False: "HighSpeed TCP is faster",
-        None: "not told apart: the intervals overlap",
-    }
     f.converging = table(
-        ("buffer", "HighSpeed TCP, median", "CUBIC, median", "so"),
+        ("algorithm", "buffer", *(f"a host waits up to {_wait(sets, name)}" for name in THIRTY)),
         (
             (
-                buffer,
-                _convergence(runs[ours]),
-                _convergence(runs[cubic]),
-                so[_is_faster(runs[cubic], runs[ours])],
+                ALGORITHM(runs[trial][0]),
+                BUFFER(runs[trial][0]),
+                *(_convergence(sets.runs(name, trial)) for name in THIRTY),
             )
-            for buffer, ours, cubic in (
-                ("large", HIGHSPEED_LARGE, CUBIC_LARGE),
-                ("small", HIGHSPEED_SMALL, CUBIC_SMALL),
-            )
+            for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL, CUBIC_LARGE, CUBIC_SMALL)
         ),
     )
+    f.host_wait = _wait(sets, THIRTY[0])
+    f.first_looks = whole(
+        sum(
+            run.value("convergence_s") is not None and run.value("sustained_convergence_s") is None
+            for run in runs[HIGHSPEED_LARGE]
+        )
+    )
+    f.first_looks_of = whole(
+        sum(run.value("convergence_s") is not None for run in runs[HIGHSPEED_LARGE])
+    )
+
+
+def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
+    """The page's four comparisons of two experiments, by ranks, at each of the hosts' waits, and corrected after Holm."""
+    questions = {
+        "highspeed_is_fairer_with_small": (_evenness, HIGHSPEED_SMALL, HIGHSPEED_LARGE),
+        "highspeed_converges_faster_with_large": (_quickness, HIGHSPEED_LARGE, HIGHSPEED_SMALL),
+        "cubic_converges_faster_with_large": (_quickness, CUBIC_LARGE, HIGHSPEED_LARGE),
+        "cubic_converges_faster_with_small": (_quickness, CUBIC_SMALL, HIGHSPEED_SMALL),
+    }
+    words = (
+        "HighSpeed TCP: more even with the small buffer",
+        "HighSpeed TCP: lasting evenness sooner with the large buffer",
+        "large buffer: lasting evenness sooner with CUBIC",
+        "small buffer: the same",
+    )
+    verdicts: dict[str, list[bool | None]] = {name: [] for name in questions}
+    columns: list[list[str]] = []
+    for of_set in THIRTY:
+        samples = [
+            (values_of(sets.runs(of_set, first)), values_of(sets.runs(of_set, second)))
+            for values_of, first, second in questions.values()
+        ]
+        tests = [rank_sum(a, b) for a, b in samples]
+        corrected = holm([test.p for test in tests])
+        more = [test.statistic / (len(a) * len(b)) for test, (a, b) in zip(tests, samples, strict=True)]  # fmt: skip
+        columns.append(
+            [
+                f"{percent(part, 2)}, p {_compact(p)}"
+                for part, p in zip(more, corrected, strict=True)
+            ]
+        )
+        for name, p, part in zip(questions, corrected, more, strict=True):
+            verdicts[name].append(part > 0.5 if p < SIGNIFICANT else None)
+    for name, at_waits in verdicts.items():
+        setattr(f, name, at_waits[0] if len(set(at_waits)) == 1 else None)
+    f.four_comparisons = table(
+        ("it is so in", *(f"a host waits up to {_wait(sets, name)}" for name in THIRTY)),
+        zip(words, *columns, strict=True),
+    )
+    f.fairness_by_wait = table(
+        ("algorithm", "buffer", *(f"a host waits up to {_wait(sets, name)}" for name in THIRTY)),
+        (
+            (
+                ALGORITHM(sets.runs(THIRTY[0], trial)[0]),
+                BUFFER(sets.runs(THIRTY[0], trial)[0]),
+                *(mean_interval(sets.runs(name, trial), "jains_index") for name in THIRTY),
+            )
+            for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL, CUBIC_LARGE, CUBIC_SMALL)
+        ),
+    )
+    gaps = [
+        mean(sets.runs(name, CUBIC_SMALL), "jains_index")
+        - mean(sets.runs(name, HIGHSPEED_SMALL), "jains_index")
+        for name in THIRTY
+    ]
+    f.gap_usual, f.gap_tenth, f.gap_wait = map(Number, gaps)
+    f.gap_shrinks = gaps[2] < gaps[0] / 2
+
+
+def _evenness(runs: Sequence[Result]) -> list[float]:
+    return column(runs, "jains_index")
+
+
+def _quickness(runs: Sequence[Result]) -> list[float]:
+    """Times to even shares that last, so that the larger is the sooner."""
+    return [-time_s for time_s in _times_s(runs)]
+
+
+def _wait(sets: RecordedSets, name: str) -> str:
+    wait_us = param(sets.runs(name)[0], "processing_us")
+    return str(Number(wait_us / 1e3, "ms", 1) if wait_us >= 100 else whole(wait_us, "µs"))
+
+
+def _compact(p: float) -> str:
+    return f"= {p:.2g}" if p >= 0.001 else "< 0.001"
 
 
 def _convergence(runs: Sequence[Result]) -> str:
-    """The median of the times to even shares, and its interval."""
+    """The median of the times to even shares that last, and its interval."""
     duration_s = param(runs[0], "duration_s")
     middle, low, high = (
-        str(seconds(value)) if value < duration_s else "never" for value in _convergence_s(runs)
+        str(seconds(value)) if value < duration_s else "never"
+        for value in median_interval(_times_s(runs))
     )
-    return f"{middle} ({low} to {high})"
+    return f"{middle} ({low} to {high})" if low != "never" else "never"
 
 
-def _convergence_s(runs: Sequence[Result]) -> tuple[float, float, float]:
-    """Median and interval's ends; a run that never came to even shares is infinite."""
-    times_s = [run.value("convergence_s") for run in runs]
-    return median_interval([math.inf if time_s is None else time_s for time_s in times_s])
-
-
-def _is_faster(runs: Sequence[Result], others: Sequence[Result]) -> bool | None:
-    """Do runs come to even shares before the others? None where the medians' intervals overlap."""
-    _, low, high = _convergence_s(runs)
-    _, other_low, other_high = _convergence_s(others)
-    return True if high < other_low else False if other_high < low else None
+def _times_s(runs: Sequence[Result]) -> list[float]:
+    """Times to even shares that last; a run that never came to them is infinite."""
+    times_s = [run.measured["sustained_convergence_s"] for run in runs]
+    return [math.inf if time_s is None else float(time_s) for time_s in times_s]
 
 
 def _sweep(f: Facts, sets: RecordedSets) -> None:
