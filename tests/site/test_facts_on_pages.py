@@ -135,7 +135,7 @@ def test_cards_and_figures() -> None:
         '<span class="verdicts__n">3 runs</span>\n<span class="verdicts__at">[Evidence](y.md)</span>'
         in filled
     )
-    assert filled.count('<details class="verdicts__rule">') == 2
+    assert filled.count('<details class="verdicts__rule" data-search-exclude>') == 2
     assert "a is judged. Tried over: one seed.</details>" in filled
     assert filled.endswith("    [two: Some boxes]\n    its caption\n")
 

@@ -131,7 +131,7 @@ def _card(facts: Facts, name: str, body: str, rule: Rule | None) -> str:
     cells = (("word", verdict), ("claim", claim), ("value", result), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
     judged = (
-        '<details class="verdicts__rule"><summary>How it is judged</summary>'
+        '<details class="verdicts__rule" data-search-exclude><summary>How it is judged</summary>'
         f"{rule.rule} Tried over: {rule.tried}.</details>"
     )
     return (
