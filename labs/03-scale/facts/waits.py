@@ -14,7 +14,6 @@ from measuretwice.facts import (
     mean,
     mean_interval,
     measured,
-    ms,
     param,
     percents,
     table,
