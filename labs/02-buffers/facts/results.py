@@ -27,8 +27,10 @@ from measuretwice.facts import (
     size,
     table,
     trial_cell,
+    us,
     whole,
 )
+from measuretwice.facts.values import Probability
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import median_interval
@@ -181,7 +183,6 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     f.a_tenth_gives_over_90_percent = judge(
         [end for use in uses for end in use.both_ends], least=90
     )
-    f.use_small_by_wait = ", ".join(str(use.middle) for use in uses)
 
     jain = {trial: column(of_trial, "jains_index") for trial, of_trial in experiments.items()}
     f.jain_large, f.jain_small = (
@@ -273,7 +274,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
         more = [test.statistic / (len(a) * len(b)) for test, (a, b) in zip(tests, samples, strict=True)]  # fmt: skip
         columns.append(
             [
-                f"{percent(part, 2)}, p {_compact(p)}"
+                f"{percent(part, 2)} ({Probability(p)})"
                 for part, p in zip(more, corrected, strict=True)
             ]
         )
@@ -301,8 +302,8 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
         - mean(sets.runs(name, HIGHSPEED_SMALL), "jains_index")
         for name in THIRTY
     ]
-    f.gap_usual, f.gap_tenth, f.gap_wait = map(Number, gaps)
-    f.gap_shrinks = gaps[2] < gaps[0] / 2
+    f.gap_usual, f.gap_wait = Number(gaps[0]), Number(gaps[-1])
+    f.gap_shrinks = gaps[-1] < gaps[0] / 2
 
 
 def _evenness(runs: Sequence[Result]) -> list[float]:
@@ -315,12 +316,7 @@ def _quickness(runs: Sequence[Result]) -> list[float]:
 
 
 def _wait(sets: RecordedSets, name: str) -> str:
-    wait_us = param(sets.runs(name)[0], "processing_us")
-    return str(Number(wait_us / 1e3, "ms", 1) if wait_us >= 100 else whole(wait_us, "µs"))
-
-
-def _compact(p: float) -> str:
-    return f"= {p:.2g}" if p >= 0.001 else "< 0.001"
+    return str(us(param(sets.runs(name)[0], "processing_us")))
 
 
 def _convergence(runs: Sequence[Result]) -> str:

@@ -265,7 +265,6 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
     edge += [_index(sets, name, RENO) for name in LONG_WAITS]
     f.even_at_edge = judge(edge, least=FAIR_INDEX)
-    f.even_runs = whole(len(edge))
     f.edge_index = Numbers(tuple(edge), digits=4)
     f.reno_index = Number(_index(sets, "edge-long", RENO))
     f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
@@ -297,7 +296,6 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.bbr_more = Numbers(tuple(bbr_edge[1:]), digits=4)
     crowds = [_index(sets, name, BBR) for name in CROWDS]
     f.bbr_uneven_in_crowds = max(crowds) < UNFAIR_AT_CORE
-    f.bbr_300, f.bbr_500, f.bbr_1000 = map(Number, crowds)
     f.bbr_counted = seconds(measured(sets.run("core", BBR), "duration_s"))
 
     bbr = sets.run("edge-once", BBR)

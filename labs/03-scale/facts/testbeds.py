@@ -60,7 +60,7 @@ class Published:
 
 def set_testbeds(f: Facts, sets: RecordedSets) -> None:
     """Set what testbeds.md quotes."""
-    losses = _cells(sets, "losses.csv", "testbed", "rtt_ms", "flows")
+    losses = published_losses(sets)
     cells = [
         (run, losses[_key(run)]) for run in (sets.run(name, RENO, seed=1) for name in CELLS_OF_RENO)
     ]
@@ -71,6 +71,11 @@ def set_testbeds(f: Facts, sets: RecordedSets) -> None:
     fairness = _cells(sets, "fairness.csv", "testbed", "rtt_ms", "flows", "algorithm")
     _fairness(f, sets, fairness)
     _evenness(f, cells, fairness)
+
+
+def published_losses(sets: RecordedSets) -> dict[tuple[str, ...], Published]:
+    """Return the published cells of Reno alone, by base delay (ms) and flows."""
+    return _cells(sets, "losses.csv", "testbed", "rtt_ms", "flows")
 
 
 def _cells(

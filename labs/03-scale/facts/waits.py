@@ -17,6 +17,7 @@ from measuretwice.facts import (
     param,
     percents,
     table,
+    us,
     whole,
 )
 from measuretwice.facts.values import Cell, Probability
@@ -26,6 +27,7 @@ from measuretwice.stats.intervals import jains_index
 from measuretwice.stats.two_samples import rank_sum
 
 from .runs import BBR, BBR_IN_CUBIC, BBR_IN_RENO, CUBIC_IN_RENO, RENO
+from .testbeds import CLOUDLAB, FABRIC, published_losses
 
 USUAL = "edge-ten-times"
 # Ten Reno flows at edge, by how long a host may let a packet wait; then by how often it takes a batch.
@@ -40,8 +42,6 @@ CORE_WAIT, HALVES_WAIT = "core-wait-1-ms", "core-half-wait-1-ms"
 BBR_CROWD, BBR_CORE, STEADY_S = "intermediate-300-bbr-long", "core-bbr-long", 300
 # One BBR flow against 999 of CUBIC: its share is of the last so many seconds.
 ONE_BBR, ONE_BBR_S = "core-one-bbr-long", 100
-# Losses for each halving of ten Reno flows at edge over 20 ms, as both testbeds' tables have them.
-CLOUDLAB_DROPS, FABRIC_DROPS = 2.29, 11.2
 
 
 def set_waits(f: Facts, sets: RecordedSets) -> None:
@@ -68,19 +68,19 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
         ),
         (_row(_wait(runs), runs) for runs in by_wait),
     )  # fmt: skip
-    f.wait_drops = Numbers(tuple(means))
     f.wait_factor = Number(means[-1] / means[0], digits=2)
     f.waits_multiply_drops = means == sorted(means) and means[-1] > 3 * means[0]
-    f.wait_c = Numbers(tuple(cs))
-    f.wait_c_drops = Numbers(tuple(mean(runs, "c_by_drops") for runs in by_wait))
     f.c_by_halvings_stays = max(cs) <= 1.1 * min(cs)
-    f.wait_usual, f.wait_ms, f.wait_longest = (
-        mean_interval(runs, "drops_per_halving") for runs in (by_wait[0], by_wait[2], by_wait[-1])
-    )
-    between = [_wait(runs) for runs, value in zip(by_wait, means, strict=True) if value < CLOUDLAB_DROPS]  # fmt: skip
-    f.cloudlab_lies_above = between[-1]
-    f.cloudlab_lies_within = means[0] < CLOUDLAB_DROPS < means[-1]
-    f.fabric_lies_beyond = max(means) < FABRIC_DROPS
+    f.wait_longest = mean_interval(by_wait[-1], "drops_per_halving")
+    of_edge = published_losses(sets)[
+        str(by_wait[0][0].params["rtt_ms"]), str(by_wait[0][0].params["flows"])
+    ]
+    cloudlab, fabric = of_edge.drops_each(CLOUDLAB), of_edge.drops_each(FABRIC)
+    f.cloudlab_edge_drops, f.fabric_edge_drops = Number(cloudlab), Number(fabric)
+    below = [_wait(runs) for runs, value in zip(by_wait, means, strict=True) if value < cloudlab]
+    f.cloudlab_lies_above = below[-1]
+    f.cloudlab_lies_within = means[0] < cloudlab < means[-1]
+    f.fabric_lies_beyond = max(means) < fabric
 
 
 def _batches(f: Facts, sets: RecordedSets) -> None:
@@ -97,14 +97,6 @@ def _batches(f: Facts, sets: RecordedSets) -> None:
             for runs, some in zip(by_batch, halved, strict=True)
         ),
     )  # fmt: skip
-    whole_sets = [
-        runs for runs, some in zip(by_batch, halved, strict=True) if len(some) == len(runs)
-    ]
-    f.batch_drops = Numbers(tuple(mean(runs, "drops_per_halving") for runs in whole_sets))
-    f.batches_do_less = all(
-        mean(runs, "drops_per_halving") < mean(sets.runs(name, RENO), "drops_per_halving")
-        for runs, name in zip(whole_sets[1:], WAITS[2:], strict=False)
-    )
     f.longest_batch_never_halves = whole(len(by_batch[-1]) - len(halved[-1]))
     f.longest_batch_mostly_never_halves = len(halved[-1]) < len(by_batch[-1]) / 2
     f.longest_batch_runs = whole(len(by_batch[-1]))
@@ -245,8 +237,7 @@ def _part(flows: Sequence[FlowSeries], end: int, steps: int) -> float:
 
 
 def _wait(runs: Sequence[Result]) -> str:
-    wait_us = param(runs[0], "processing_us")
-    return str(Number(wait_us / 1e3, "ms", 1) if wait_us >= 100 else whole(wait_us, "µs"))
+    return str(us(param(runs[0], "processing_us")))
 
 
 def _row(wait: str, runs: Sequence[Result]) -> tuple[Cell, ...]:

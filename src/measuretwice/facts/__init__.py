@@ -43,6 +43,7 @@ from measuretwice.facts.values import (
     seconds,
     size,
     table,
+    us,
     whole,
 )
 
@@ -85,6 +86,7 @@ __all__ = [
     "stage_cell",
     "table",
     "trial_cell",
+    "us",
     "whole",
     "write_facts",
 ]

@@ -84,6 +84,11 @@ def seconds(value_s: float, digits: int = 3) -> Number:
     return Number(value_s, "s", digits)
 
 
+def us(value_us: float) -> Number:
+    """Return a time in microseconds; from a tenth of a millisecond on in milliseconds."""
+    return whole(value_us, "µs") if value_us < 100 else Number(value_us / 1e3, "ms", 2)
+
+
 def mbit(rate_bps: float, digits: int = 3) -> Number:
     """Return a rate, given in bit/s, in Mbit/s."""
     return Number(rate_bps / 1e6, "Mbit/s", digits)
