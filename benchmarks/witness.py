@@ -1,13 +1,14 @@
 """The machine's own kernel as a witness: five settings on the emulated host, each beside the virtual kernel.
 
     .venv/bin/python benchmarks/witness.py                            one run of 20 s each, to see that it works: six minutes
-    .venv/bin/python benchmarks/witness.py --repeats 5 --seconds 300  what a page may quote: three hours of a quiet machine
+    .venv/bin/python benchmarks/witness.py --repeats 5 --seconds 120  what a page may quote: an hour and a quarter
     ... --write                                                       and keep it in sample-data/witness.json
 
 On the host time is real and the path an emulator's (`./lab run --on host --emulate`), which measures how late its packets
 are; as root it goes before other programs, and is less late. The virtual kernel is then told to have its hosts wait as
 long: packets are looked at within `processing_us` of their arrival, on average half of it, so that is twice the mean
-lateness. Its cables have no speed, as the host's haven't.
+lateness. Its cables have no speed, as the host's haven't. A machine that does other things besides makes packets later; its
+load is kept with the result.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def summed_up(name: str, host: Sequence[Any], virtual: Sequence[Any]) -> dict[st
 def compare(setting: Setting, settings: argparse.Namespace, out: str) -> dict[str, Any]:
     """Run a setting on the host, then in the virtual kernel with the host's wait; return both side by side."""
     host = measure(setting, settings, f"{out}/host", "--on", "host", "--emulate")
+    load = os.getloadavg()[2]
     late_us = statistics.fmean(run["emulator_late_mean_us"] for run in host)
     processing_us = max(1, round(2 * late_us))
     wait = ("--set", f"processing_us={processing_us}", "--set", "cable_mbit=0")
@@ -124,6 +126,7 @@ def compare(setting: Setting, settings: argparse.Namespace, out: str) -> dict[st
         "late_mean_us": [run["emulator_late_mean_us"] for run in host],
         "late_p99_us": [run["emulator_late_p99_us"] for run in host],
         "late_max_us": [run["emulator_late_max_us"] for run in host],
+        "load_of_15_minutes": load,
         "lost_packets": [run["emulator_lost_packets"] for run in host],
         "processing_us": processing_us,
         "values": [summed_up(name, host, virtual) for name in setting.compared],

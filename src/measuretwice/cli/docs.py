@@ -67,7 +67,7 @@ def docs(what: What, page: Path | None, instructor: bool, out: Path | None, port
             status = _mkdocs(root, pages, ["build", "--site-dir", str(site)], OFFLINE="true")
             result = out or root / "build" / f"measuretwice{who}-offline.zip"
             if status == 0:
-                _add_server(site)
+                _add_server(root, site)
                 _zip(site, result)
                 print(
                     f"{result}: unpack it and open measuretwice/index.html; or type python3 serve.py in that folder"
@@ -193,9 +193,9 @@ def _mkdocs(root: Path, pages: Path, arguments: list[str], **more: str) -> int:
     return subprocess.run(command, cwd=root, env=_environment(**more), check=False).returncode
 
 
-def _add_server(site: Path) -> None:
+def _add_server(root: Path, site: Path) -> None:
     """Opened as files, pages can't run trials; this serves them."""
-    (site / "serve.py").write_bytes(Path(__file__).with_name("serve_site.py").read_bytes())
+    (site / "serve.py").write_bytes((root / "scripts/docs/serve.py").read_bytes())
 
 
 def _zip(site: Path, target: Path) -> None:

@@ -45,7 +45,7 @@ AS_THEY_ARE = (
 FOLDERS = ("scripts/after", "scripts/kernel", "scripts/host", "scripts/remote")
 # Besides: the virtual kernel, ready to be unpacked, and what unpacks it.
 SCRIPTS = (
-    "scripts/*.sh", "scripts/machines/shipped.py", "machines/kernel.*", "machines/README.md", "machines/licences/*",
+    "scripts/*.sh", "scripts/docs/serve.py", "scripts/machines/shipped.py", "machines/kernel.*", "machines/README.md", "machines/licences/*",
 )  # fmt: skip
 # What only those use who make the site, mark hand-ins or make a release.
 LEFT_OUT_OF_PACKAGE = frozenset(
