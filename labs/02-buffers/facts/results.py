@@ -10,7 +10,9 @@ from measuretwice.facts import (
     Facts,
     Interval,
     Number,
+    Numbers,
     RecordedSets,
+    agreed,
     by_trial,
     cell,
     column,
@@ -52,6 +54,8 @@ LINUX_CUBIC_KEPT = 717 / 1024
 # Of the sweep's buffers, in bytes: those of which the source says something, and the two smallest.
 FIVE_PERCENT, A_TENTH, A_FIFTH = 62500, 125000, 250000
 SMALLEST, SECOND_SMALLEST = 12500, 25000
+# Five runs of a buffer or more, by how long a host may let a packet wait.
+SWEEPS = ("buffer-sweep", "buffer-sweep-wait-1-ms")
 # Thirty runs of each experiment, by how long a host may let a packet wait.
 THIRTY = ("thirty-times", "thirty-times-wait-100-us", "thirty-times-wait-1-ms")
 SIGNIFICANT = 0.05
@@ -102,7 +106,18 @@ def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
     f.cut_by_rfc_least, f.cut_by_rfc_most = percent(min(rfc), 2), percent(max(rfc), 2)
     f.cut_by_linux_least, f.cut_by_linux_most = percent(min(linux), 2), percent(max(linux), 2)
     f.cut_flows = Number(len(cuts))
-    f.a_loss_costs_highspeed_little = judge(seen, most=0.25)
+    of_thirty = [
+        run
+        for name in THIRTY
+        for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL)
+        for run in sets.runs(name, trial)
+    ]
+    cuts_of_thirty = [
+        1 - kept_ratio for flow in ("s1", "s2") for kept_ratio in column(of_thirty, f"{flow}_kept_ratio")
+    ]  # fmt: skip
+    f.cuts_of_thirty = Numbers((100 * min(cuts_of_thirty), 100 * max(cuts_of_thirty)), "%", 2)
+    f.cut_runs = whole(len(of_thirty))
+    f.a_loss_costs_highspeed_little = judge([*seen, *cuts_of_thirty], most=0.25)
     f.little_more_is_kept_than_linux_says = all(
         -0.01 < kept_ratio - _kept_by_linux("highspeed", window) < 0.03
         for window, kept_ratio in cuts
@@ -281,7 +296,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
         for name, p, part in zip(questions, corrected, more, strict=True):
             verdicts[name].append(part > 0.5 if p < SIGNIFICANT else None)
     for name, at_waits in verdicts.items():
-        setattr(f, name, at_waits[0] if len(set(at_waits)) == 1 else None)
+        setattr(f, name, agreed(at_waits))
     f.four_comparisons = table(
         ("it is so in", *(f"a host waits up to {_wait(sets, name)}" for name in THIRTY)),
         zip(words, *columns, strict=True),
@@ -342,22 +357,20 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     f.sweep_runs = Number(len(runs))
     f.sweep_repeats = Number(len({run.seed for run in runs}))
     f.sweep_duration = seconds(param(runs[0], "duration_s"))
-    use = {
-        buffer: Interval.of_mean(
-            percents(
-                sets.runs("buffer-sweep", congestion_control="highspeed", buffer_bytes=buffer),
-                "utilisation",
-            ),
-            "%",
-        )
-        for buffer in (FIVE_PERCENT, A_TENTH, A_FIFTH)
-    }
+    by_wait = [_use_of_three_buffers(sets, name) for name in SWEEPS]
+    use, waiting = by_wait
     f.use_5_percent, f.use_20_percent = use[FIVE_PERCENT], use[A_FIFTH]
+    f.use_5_percent_wait, f.use_20_percent_wait = waiting[FIVE_PERCENT], waiting[A_FIFTH]
     much_less = MUCH_LESS * use[A_TENTH].middle_value
     f.use_10_percent, f.much_less = use[A_TENTH], Number(much_less, "%")
-    f.less_than_10_percent_gives_less = judge(use[FIVE_PERCENT], most=much_less)
+    f.less_than_10_percent_gives_less = agreed(
+        judge(of_wait[FIVE_PERCENT], most=MUCH_LESS * of_wait[A_TENTH].middle_value)
+        for of_wait in by_wait
+    )
     f.less_is_used_with_5_percent = use[FIVE_PERCENT].high_value < use[A_TENTH].low_value
-    f.a_fifth_gives_up_to_98_percent = judge(use[A_FIFTH], least=90, most=98)
+    f.a_fifth_gives_up_to_98_percent = agreed(
+        judge(of_wait[A_FIFTH], least=90, most=98) for of_wait in by_wait
+    )
     so = {
         True: "holds",
         False: "doesn't hold",
@@ -384,6 +397,19 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     f.burst_holds_as_much_as_the_smallest = param(runs[0], "burst_bytes") >= SECOND_SMALLEST and {
         buffer for run in runs if (buffer := param(run, "buffer_bytes")) <= SECOND_SMALLEST
     } == {SMALLEST, SECOND_SMALLEST}
+
+
+def _use_of_three_buffers(sets: RecordedSets, name: str) -> dict[int, Interval]:
+    """HighSpeed TCP's mean use of the link with each of the buffers of which the source says something, in bytes."""
+    return {
+        buffer: Interval.of_mean(
+            percents(
+                sets.runs(name, congestion_control="highspeed", buffer_bytes=buffer), "utilisation"
+            ),
+            "%",
+        )
+        for buffer in (FIVE_PERCENT, A_TENTH, A_FIFTH)
+    }
 
 
 def _who_has_more(f: Facts, sets: RecordedSets) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
 from itertools import groupby
 
 from measuretwice.facts import (
     Facts,
     Number,
     RecordedSets,
+    agreed,
     column,
     mbit,
     measured,
@@ -20,13 +22,15 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.measure.queue import Queue
+from measuretwice.measure.signatures import BBR_LEAST_WINDOW_SEGMENTS
 from measuretwice.runs.result import Result
-from measuretwice.tcp.model import CUBIC_KEPT_RATIO
+from measuretwice.tcp.model import CUBIC_KEPT_RATIO, shaped_goodput_bps
 
 from .runs import (
     BBR,
     CUBIC,
     GOODPUT,
+    PATHS,
     RENO,
     RTT,
     VEGAS,
@@ -36,6 +40,8 @@ from .runs import (
     path_bdp_bytes,
 )
 
+# The four alone, where hosts let a packet wait for up to 1 ms.
+SIGNATURES_WAIT = "signatures-wait-1-ms"
 # What CUBIC keeps of its window, by the paper that published it.
 PUBLISHED_CUBIC_KEPT = 0.8
 # RFC 9438: C, what CUBIC gives up of its window, and how much of a segment its Reno-friendly window grows a round trip.
@@ -113,8 +119,11 @@ def _reno_and_cubic(f: Facts, sets: RecordedSets) -> None:
     f.cubic_waits_longer_than_reno = measured(cubic, RTT) > measured(reno, RTT)
     kept_ratio = measured(cubic, "client_kept_ratio")
     f.cubic_kept, f.cubic_kept_by_rfc = Number(kept_ratio), Number(CUBIC_KEPT_RATIO)
-    f.cubic_keeps_as_published = abs(kept_ratio - PUBLISHED_CUBIC_KEPT) < abs(
-        kept_ratio - CUBIC_KEPT_RATIO
+    by_cable = [run for name in PATHS for run in sets.runs(name, CUBIC)]
+    f.cubic_by_cable = whole(len(by_cable))
+    f.cubic_keeps_as_published = agreed(
+        abs(ratio - PUBLISHED_CUBIC_KEPT) < abs(ratio - CUBIC_KEPT_RATIO)
+        for ratio in (kept_ratio, *column(by_cable, "client_kept_ratio"))
     )
 
     epochs = sets.signature(cubic).epochs
@@ -218,9 +227,45 @@ def _bbr(f: Facts, sets: RecordedSets) -> None:
     f.first_probe_rtt = seconds(first_s)
     f.before_probe_rtt, f.after_probe_rtt = (Number(round(first_s + s, 1)) for s in (-3, 1))
     f.bbr_resent = whole(measured(bbr, "steady_retransmits"))
-    f.bbr_reacts_to_loss = measured(bbr, "steady_retransmits") > 0
+    waiting = sets.run(SIGNATURES_WAIT, trial=BBR)
+    f.bbr_resent_wait = whole(measured(waiting, "steady_retransmits"))
+    f.bbr_believes, f.bbr_believes_wait = (
+        mbit(_believed_bps(sets, run), 4) for run in (bbr, waiting)
+    )
+    f.link_goodput = mbit(shaped_goodput_bps(param(bbr, "rate_mbit")), 4)
+    f.bbr_believes_too_much = f.bbr_believes_wait.value > 1.01 * f.link_goodput.value
+    fell = any(_falls_though_nothing_was_resent(sets, run) for run in (bbr, waiting))
+    f.bbr_reacts_to_loss = False if fell else None
     f.bbr_cwnd_over_rate = ms(measured(bbr, "cwnd_over_rate_ms"))
     f.bbr_rtt = ms(measured(bbr, RTT))
+
+
+def _believed_bps(sets: RecordedSets, run: Result) -> float:
+    """The mean rate in bit/s that BBR takes for the path's, `bw` in ss, once it has settled."""
+    files = sets.sender_files(run)
+    settled_s = files.samples[0].time_s + param(run, "average_from_s")
+    return statistics.fmean(
+        float(str(socket.algorithm["bw"]).removesuffix("bps"))
+        for sample in files.samples
+        if sample.time_s > settled_s
+        for socket in sample.sockets
+        if socket.algorithm and "bw" in socket.algorithm
+    )
+
+
+def _falls_though_nothing_was_resent(sets: RecordedSets, run: Result) -> bool:
+    """Whether a run's window ever fell to ProbeRTT's few segments, while in the second before nothing was sent again."""
+    trace = sets.sender_files(run).trace
+    windows, times_s = trace.cwnd_segments, trace.time_s
+    falls = [
+        n
+        for n in range(1, len(windows))
+        if windows[n] <= BBR_LEAST_WINDOW_SEGMENTS < windows[n - 1]
+    ]
+    return any(
+        trace.retransmits[n] == trace.retransmits[bisect_left(times_s, times_s[n] - 1)]
+        for n in falls
+    )
 
 
 def _cubic_s(segments: float) -> float:

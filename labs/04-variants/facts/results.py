@@ -11,6 +11,7 @@ from measuretwice.facts import (
     Number,
     Numbers,
     RecordedSets,
+    agreed,
     by_trial,
     column,
     judge,
@@ -21,6 +22,7 @@ from measuretwice.facts import (
     percent,
     runs_as_rows,
     table,
+    us,
     whole,
 )
 from measuretwice.runs.result import Result
@@ -32,9 +34,11 @@ from .runs import (
     BBR_BY_RADIO,
     BBR_OF_SOURCE,
     CABLE,
+    CUBIC,
     CUBIC_BY_RADIO,
     GOODPUT,
     NAMES,
+    PATHS,
     RADIO,
     RELAYED,
     RENO,
@@ -62,6 +66,7 @@ PUBLISHED = {13: (238.0, 114.0), 14: (217.0, 141.0), 15: (18.3, 182.0), 16: (273
 def set_results(f: Facts, sets: RecordedSets) -> None:
     """Set what results.md and its slides quote."""
     _paths(f, sets)
+    _at_each_wait(f, sets)
     _as_the_source_had_it(f, sets)
     _buffers(f, sets)
     _rivals(f, sets)
@@ -91,18 +96,7 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
         Interval.of_mean(rtt[trial], "ms") for trial in (VEGAS, BBR, VEGAS_BY_RADIO, BBR_BY_RADIO)
     )
 
-    f.bbr_is_fastest_over_radio = _has_so_many_above(goodput, RADIO, BBR_BY_RADIO, 0)
-    f.bbr_is_fastest_by_cable = _has_so_many_above(goodput, CABLE, BBR, 0)
-    f.vegas_is_slowest_by_cable = _has_so_many_above(goodput, CABLE, VEGAS, 3)
-    f.vegas_waits_least_by_cable = _has_so_many_above(rtt, CABLE, VEGAS, 3)
-    f.vegas_waits_least_over_radio = _has_so_many_above(rtt, RADIO, VEGAS_BY_RADIO, 3)
     _reno_by_losses(f, runs)
-    idle_ms = param(runs[0], "wire_rtt_ms")
-    f.bbr_keeps_the_buffer_empty_by_cable, f.bbr_keeps_the_buffer_empty_over_radio = (
-        judge(intervals.mean_interval(rtt[trial])[1:], most=1.25 * idle_ms)
-        for trial in (BBR, BBR_BY_RADIO)
-    )
-
     f.cable_apart = percent(_most_over_least(goodput, CABLE) - 1, 2)
     f.cable_goodput_tells_little = _most_over_least(goodput, CABLE) < 1.05
     f.radio_apart = Number(_most_over_least(goodput, RADIO), "times", 2)
@@ -111,6 +105,58 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
     f.cable_by_rtt, f.radio_by_rtt = (_in_order(rtt, path) for path in (CABLE, RADIO))
     f.bbr_has_least_by_cable = _in_order(goodput, CABLE).startswith("BBR")
     f.bbr_waits_longest_over_radio = _in_order(rtt, RADIO).endswith("BBR")
+
+
+def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
+    """The verdicts on the four, judged at each of the hosts' waits: one that differs from wait to wait can't be told."""
+    by_wait = [sets.runs(name) for name in PATHS]
+    goodput, rtt = ([_values_by_trial(runs, name) for runs in by_wait] for name in (GOODPUT, RTT))
+    f.bbr_is_fastest_over_radio = agreed(
+        _has_so_many_above(values, RADIO, BBR_BY_RADIO, 0) for values in goodput
+    )
+    f.bbr_is_fastest_by_cable = agreed(
+        _has_so_many_above(values, CABLE, BBR, 0) for values in goodput
+    )
+    f.vegas_is_slowest_by_cable = agreed(
+        _has_so_many_above(values, CABLE, VEGAS, 3) for values in goodput
+    )
+    f.vegas_waits_least_by_cable = agreed(
+        _has_so_many_above(values, CABLE, VEGAS, 3) for values in rtt
+    )
+    f.vegas_waits_least_over_radio = agreed(
+        _has_so_many_above(values, RADIO, VEGAS_BY_RADIO, 3) for values in rtt
+    )
+    idle_ms = param(by_wait[0][0], "wire_rtt_ms")
+    f.bbr_keeps_the_buffer_empty_by_cable, f.bbr_keeps_the_buffer_empty_over_radio = (
+        agreed(
+            judge(intervals.mean_interval(values[trial])[1:], most=1.25 * idle_ms) for values in rtt
+        )
+        for trial in (BBR, BBR_BY_RADIO)
+    )
+    f.paths_by_wait = table(
+        (
+            "path", "algorithm",
+            *(f"{what}, a host waits up to {us(param(runs[0], 'processing_us'))}"
+              for what in ("goodput (Mbit/s)", "round-trip time (ms)") for runs in by_wait),
+        ),
+        (
+            (
+                path_of(sets.trial(trial), "TCP ended"),
+                NAMES[sets.trial(trial)["congestion_control"]],
+                *(Interval.of_mean([rate / 1e6 for rate in values[trial]]) for values in goodput),
+                *(Interval.of_mean(values[trial]) for values in rtt),
+            )
+            for trial in (*CABLE, *RADIO)
+        ),
+    )  # fmt: skip
+    waiting = goodput[1]
+    f.vegas_cable_wait, f.bbr_cable_wait = (mbit(mean_of(waiting[trial])) for trial in (VEGAS, BBR))
+    f.bbr_cable_rtt_wait = Interval.of_mean(rtt[1][BBR], "ms")
+    f.wait_slows_vegas = mean_of(waiting[VEGAS]) < 0.95 * mean_of(goodput[0][VEGAS])
+    f.wait_makes_bbr_queue = mean_of(rtt[1][BBR]) > 1.25 * mean_of(rtt[0][BBR])
+    f.cubic_kept_by_wait = Numbers(
+        tuple(mean_of(column(by_trial(runs)[CUBIC], "client_kept_ratio")) for runs in by_wait)
+    )
 
 
 def _reno_by_losses(f: Facts, runs: Sequence[Result]) -> None:

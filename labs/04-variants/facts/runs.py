@@ -16,6 +16,8 @@ NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
 CABLE, RADIO, RELAYED = range(1, 5), range(5, 9), range(9, 13)
 RENO, CUBIC, VEGAS, BBR = CABLE
 RENO_BY_RADIO, CUBIC_BY_RADIO, VEGAS_BY_RADIO, BBR_BY_RADIO = RADIO
+# Eight runs of each path, by how long a host may let a packet wait.
+PATHS = ("paths", "paths-wait-1-ms")
 # On a path as the source had it.
 VEGAS_OF_SOURCE, BBR_OF_SOURCE = 15, 16
 GOODPUT, RTT = "steady_goodput_bps", "steady_rtt_ms"

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from measuretwice.facts import (
     Facts,
     Interval,
+    Judgement,
     Number,
     Numbers,
     Probability,
     RecordedSets,
     Table,
+    agreed,
     by_trial,
     column,
     judge,
@@ -26,6 +28,7 @@ from measuretwice.facts import (
     percent,
     size,
     table,
+    us,
     whole,
 )
 from measuretwice.runs.result import Result
@@ -48,6 +51,8 @@ SIGNIFICANT = 0.05
 NO_DIFFERENCE_RATIO = 0.01
 # FIFOs with room for so many packets: as many as RED has waiting on average, and a hundred.
 SHORT_FIFOS = ("short-fifo-66", "short-fifo-100")
+# Two disciplines before one receiver, by how long a host may let a packet wait.
+TWO_ARMS = ("two-arms", "two-arms-wait-1-ms")
 WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
 
 
@@ -57,6 +62,7 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
     _as_the_source_had_it(f, sets)
     _by_their_senders(f, sets)
     _with_a_queue(f, sets)
+    _at_each_wait(f, sets)
     _in_use_today(f, sets)
     _packet_by_packet(f, sets)
 
@@ -80,8 +86,7 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
         [measured(run, "queue_drops") for run in sets.runs(name, discipline="red")]
         for name in ("two-arms", "equal-links")
     )
-    readings = {max(red) > 0, max(narrow) > 0, max(equal) > 0}
-    f.red_drops_at_random = readings.pop() if len(readings) == 1 else None
+    f.red_drops_at_random = agreed(max(drops) > 0 for drops in (red, narrow, equal))
     f.red_drops_equal = whole(sum(equal), "packets")
     f.equal_arms = _arms(sets.runs("equal-links"))
     f.red_drops_nothing = max(red) == 0
@@ -143,9 +148,6 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     )
     ranks = two_samples.rank_sum(column(fifo, "jains_index"), column(red, "jains_index"))
     f.sharing_p, f.sharing_p_ranks = Probability(corrected[2]), Probability(ranks.p)
-    f.red_shares_less_evenly = (
-        even.statistic > 0 if max(corrected[2], ranks.p) < SIGNIFICANT else None
-    )
     f.fifo_jain = Number(mean(fifo, "jains_index"))
     f.red_jain = Number(mean(red, "jains_index"))
 
@@ -157,9 +159,6 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
         column(fifo, "goodput_bps"), column(red, "goodput_bps"), margin_bps
     )
     f.sums_alike_p = Probability(alike)
-    f.fifo_is_faster = (
-        sums.statistic > 0 if corrected[0] < SIGNIFICANT else False if alike < SIGNIFICANT else None
-    )
     f.fifo_minus_red = Interval.around((low_bps * 1e-3, high_bps * 1e-3), "kbit/s", 2)
     f.fifo_sum = mbit(mean(fifo, "goodput_bps"), 4)
     f.red_sum = mbit(mean(red, "goodput_bps"), 4)
@@ -167,7 +166,6 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     shorter_ms = two_samples.difference_interval(
         column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms")
     )
-    f.red_keeps_the_queue_short = judge(shorter_ms, least=0)
     f.wait_less = Interval.around(shorter_ms, "ms")
     f.wait_less_about = ms(sum(shorter_ms) / 2, 2)
     f.fifo_ping = ms(mean(fifo, "busy_ping_mean_ms"))
@@ -182,9 +180,6 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
         column(fifo, "utilisation"), column(red, "utilisation"), NO_DIFFERENCE_RATIO
     )
     f.used_alike_p = Probability(used_alike)
-    f.red_uses_the_link_as_well = (
-        True if used_alike < SIGNIFICANT else judge(used_less, most=NO_DIFFERENCE_RATIO)
-    )
     f.use_less_most = percent(used_less[1], 1)
     f.fifo_use = percent(mean(fifo, "utilisation"))
     f.red_use = percent(mean(red, "utilisation"))
@@ -216,6 +211,60 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     once = "two-arms-once"
     f.fifo_once = size(measured(sets.run(once, trial=FIFO), "queue_mean_bytes"))
     f.red_once = size(measured(sets.run(once, trial=RED), "queue_mean_bytes"))
+
+
+def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
+    """The verdicts on the two arms, judged at each of the hosts' waits: one that differs from wait to wait can't be told."""
+    arms = [
+        tuple(sets.runs(name, discipline=which) for which in ("pfifo_fast", "red"))
+        for name in TWO_ARMS
+    ]
+    verdicts = [_verdicts(fifo, red) for fifo, red in arms]
+    for name in verdicts[0]:
+        setattr(f, name, agreed(of_wait[name] for of_wait in verdicts))
+    f.two_arms_by_wait = table(
+        ("a host waits up to", "discipline", "runs", "goodput of both (Mbit/s)", "ping under load (ms)",
+         "drops a run", "Jain's index"),
+        (
+            (
+                str(us(param(runs[0], "processing_us"))),
+                str(runs[0].params["discipline"]),
+                whole(len(runs)),
+                Interval.of_mean([rate / 1e6 for rate in column(runs, "goodput_bps")], digits=4),
+                mean_interval(runs, "busy_ping_mean_ms"),
+                mean_interval(runs, "queue_drops"),
+                mean_interval(runs, "jains_index", within=(0, 1)),
+            )
+            for pair in arms
+            for runs in pair
+        ),
+    )  # fmt: skip
+
+
+def _verdicts(fifo: Sequence[Result], red: Sequence[Result]) -> dict[str, Judgement]:
+    """What twenty runs of either discipline say of the four claims (rules.toml)."""
+    sums, waits, even = (
+        two_samples.welch(column(fifo, name), column(red, name))
+        for name in ("goodput_bps", "busy_ping_mean_ms", "jains_index")
+    )
+    p_sums, _, p_even = two_samples.holm([test.p for test in (sums, waits, even)])
+    p_ranks = two_samples.rank_sum(column(fifo, "jains_index"), column(red, "jains_index")).p
+    margin_bps = NO_DIFFERENCE_RATIO * 1e6 * param(fifo[0], "rate_mbit")
+    equal = two_samples.equivalence(
+        column(fifo, "goodput_bps"), column(red, "goodput_bps"), margin_bps
+    )
+    use = column(fifo, "utilisation"), column(red, "utilisation")
+    used_alike = two_samples.equivalence(*use, NO_DIFFERENCE_RATIO)
+    shorter_ms = two_samples.difference_interval(
+        column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms")
+    )
+    return {
+        "fifo_is_faster": sums.statistic > 0 if p_sums < SIGNIFICANT else False if equal < SIGNIFICANT else None,
+        "red_shares_less_evenly": even.statistic > 0 if max(p_even, p_ranks) < SIGNIFICANT else None,
+        "red_keeps_the_queue_short": judge(shorter_ms, least=0),
+        "red_uses_the_link_as_well": True if used_alike < SIGNIFICANT
+        else judge(two_samples.difference_interval(*use), most=NO_DIFFERENCE_RATIO),
+    }  # fmt: skip
 
 
 def _in_use_today(f: Facts, sets: RecordedSets) -> None:

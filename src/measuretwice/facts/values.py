@@ -413,6 +413,12 @@ def judge(
     return False if high < least or low > most else None
 
 
+def agreed(verdicts: Iterable[Judgement]) -> Judgement:
+    """Return the verdict that several sets of runs share, of each wait say; None where they differ."""
+    different = set(verdicts)
+    return different.pop() if len(different) == 1 else None
+
+
 def _extremes(values: Iterable[float]) -> tuple[float, float]:
     numbers = list(values)
     return min(numbers), max(numbers)
