@@ -254,7 +254,7 @@ def _believed_bps(sets: RecordedSets, run: Result) -> float:
 
 
 def _falls_though_nothing_was_resent(sets: RecordedSets, run: Result) -> bool:
-    """Whether a run's window ever fell to ProbeRTT's few segments, while in the second before nothing was sent again."""
+    """Return whether a run's window ever fell to ProbeRTT's few segments, while in the second before nothing was sent again."""
     trace = sets.sender_files(run).trace
     windows, times_s = trace.cwnd_segments, trace.time_s
     falls = [

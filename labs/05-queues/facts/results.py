@@ -242,7 +242,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
 
 
 def _verdicts(fifo: Sequence[Result], red: Sequence[Result]) -> dict[str, Judgement]:
-    """What twenty runs of either discipline say of the four claims (rules.toml)."""
+    """Return what twenty runs of either discipline say of the four claims (rules.toml)."""
     sums, waits, even = (
         two_samples.welch(column(fifo, name), column(red, name))
         for name in ("goodput_bps", "busy_ping_mean_ms", "jains_index")
