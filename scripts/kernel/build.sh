@@ -10,6 +10,7 @@ LAYOUT=1
 
 # What a build takes, measured.
 EXPECTED_FILES=683
+EXPECTED_FILES_OF_MORE=915
 NEEDED_MIB=700
 # of another version than the pinned one, the whole tree is unpacked
 NEEDED_UNPINNED_MIB=2300
@@ -46,6 +47,8 @@ the programs that run inside.
   --check             print what this machine has for a build and a run, as JSON
   --smoke             boot the ready kernel once, for a second
   --counting          build one that counts what of it runs how often, for profile.sh
+  --stock             build Linux as it is, with none of the patches here, for benchmarks/
+  --more FILE         build one with FILE's settings besides, for benchmarks/
   --show-apt-sources DIRECTORY CODENAME
                       print which entries of an apt configuration would be used, best first
 
@@ -76,6 +79,7 @@ results_key() {
       "$(hash_of_file "$here/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" \
       "$(packages | hash_of)" \
       "$(hash_of_file "$here/netlink-errors.h")"
+    if [[ $more ]]; then hash_of_file "$more"; fi
   } | hash_of | cut -c1-20
 }
 
@@ -83,7 +87,7 @@ results_key() {
 cache_key() {
   {
     results_key && hash_of_patches "${sparing[@]}" "${options[@]}" && printf '%s\n' "$LAYOUT"
-    if $counting; then printf 'counting\n'; else hash_of_file "$profile" && printf '%s\n' "$kernel_flags" "$counted_flags"; fi
+    if $counting; then printf 'counting\n'; elif $stock; then printf 'stock\n'; else hash_of_file "$profile" && printf '%s\n' "$kernel_flags" "$counted_flags"; fi
   } | hash_of | cut -c1-20
 }
 
@@ -151,12 +155,13 @@ make_programs() { make_root "$1" && leave_out "$1" && add_absent "$1" x86_64-lin
 
 # used_profile: its checksum, or nothing where this machine's compiler can't read it.
 used_profile() {
-  [[ -f $profile && $(gcc -dumpfullversion) == "$profile_compiler" ]] || return 0
+  ! $stock && [[ -f $profile && $(gcc -dumpfullversion) == "$profile_compiler" ]] || return 0
   hash_of_file "$profile"
 }
 
 # take_profile: the counts beside the files that they are of, where the compiler looks for them.
 take_profile() {
+  if $stock; then return; fi
   if $counting; then
     profile_flags=$counting_flags profile_libraries=$work/libgcov.a
     # the kernel has a function of that name, too
@@ -169,6 +174,12 @@ take_profile() {
   fi
   run_job tar -xJf "$profile" -C "$work/source" || die "${profile##*/} can't be unpacked"
   profile_flags=$counted_flags
+}
+
+# wanted_config: every setting, a line each. Linux itself lets nobody choose um's timer frequency.
+wanted_config() {
+  if $stock; then grep -v '^CONFIG_HZ=' "$here/config"; else cat -- "$here/config"; fi
+  [[ -z $more ]] || cat -- "$more"
 }
 
 # assemble DIRECTORY: the folder as it will stand in the cache.
@@ -188,7 +199,7 @@ assemble() {
   "source_version": "$source_version",
   "source_sha256": "$source_sha256",
   "pinned": $pinned,
-  "config_sha256": "$(hash_of_file "$here/config")",
+  "config_sha256": "$(wanted_config | hash_of)",
   "patches_sha256": "$(hash_of_patches "${patches[@]}")",
   "sparing_sha256": "$(hash_of_patches "${sparing[@]}")",
   "options_sha256": "$(hash_of_patches "${options[@]}")",
@@ -217,7 +228,7 @@ get_ready() {
   fi
   if [[ -n $tarball ]] || ! comes_with_checkout; then
     [[ -z $no_build ]] || exit 3
-    [[ -n $tarball ]] || say_why_built
+    [[ -n $tarball$more ]] || $stock || say_why_built
     require_tools
   fi
   is_x86_64 || die "the virtual kernel runs on x86-64 Linux only, this is $(uname -m)"
@@ -253,7 +264,8 @@ get_ready() {
       find_archives
       fetch_programs
     fi
-    configure "$here/config"
+    wanted_config >"$work/config"
+    configure "$work/config"
     take_profile
     compile linux
     run_job build_iproute2 || die_with_log "the build of iproute2 failed"
@@ -375,6 +387,8 @@ smoke_test() {
 
 action=get_ready
 counting=false
+stock=false
+more=
 tarball=
 sha256=
 no_build=
@@ -391,6 +405,14 @@ while (($#)); do
     --check) action=print_facts ;;
     --smoke) action=smoke_test ;;
     --counting) counting=true ;;
+    --stock)
+      stock=true local_version=stock kernel_flags='' patches=() sparing=() options=()
+      ;;
+    --more)
+      [[ -r ${2:-} ]] || die_usage "--more needs a file of settings"
+      more=$(realpath -- "$2") EXPECTED_FILES=$EXPECTED_FILES_OF_MORE
+      shift
+      ;;
     --tarball | --sha256)
       (($# >= 2)) || die_usage "$1 needs a value"
       printf -v "${1#--}" '%s' "$2"

@@ -370,9 +370,10 @@ unpack_options() {
     video crypto platform md hwmon phy; do
     printf '%s\n' "--exclude=*/drivers/$folder/*.[ch]"
   done
-  # Of other processors, only what describes their options is read.
+  # Of other processors, only what describes their options is read; of the tools some settings need what others don't.
   printf '%s\n' '--exclude=*/arch/[!ux]*/*.[chS]' '--exclude=*/arch/[!ux]*/*.dts*' \
-    '--exclude=*/Documentation/*/*' '--exclude=*/tools/[!i]*/*' '--exclude=*/sound/*.[ch]'
+    '--exclude=*/Documentation/*/*' '--exclude=*/sound/*.[ch]'
+  [[ ${more:-} ]] || printf '%s\n' '--exclude=*/tools/[!i]*/*'
 }
 
 # package_files FILE: what a Debian package installs, as a tar file. A package is an ar archive.
@@ -436,7 +437,7 @@ configure() {
 }
 
 make_kernel() { # TARGET
-  cd "$work/source" && kernel_make make ARCH="$arch" LOCALVERSION=-measuretwice ${kernel_flags:+"KCFLAGS=$kernel_flags"} \
+  cd "$work/source" && kernel_make make ARCH="$arch" "LOCALVERSION=-${local_version:-measuretwice}" ${kernel_flags:+"KCFLAGS=$kernel_flags"} \
     ${profile_flags:+"PROFILE_FLAGS=$profile_flags"} ${profile_libraries:+"PROFILE_LIBRARIES=$profile_libraries"} -j"$(nproc)" "$1"
 }
 

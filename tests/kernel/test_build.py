@@ -121,6 +121,7 @@ def test_help_names_every_option(checkout: Checkout) -> None:
         (["--tarball"], "--tarball needs a value"),
         (["--sources", "/nowhere"], "--sources /nowhere: there is no such folder"),
         (["--tarball", "x.tar.xz"], "--tarball needs --sha256"),
+        (["--more", "/nowhere"], "--more needs a file of settings"),
         (["--show-apt-sources", "x"], "needs a directory and a codename"),
     ],
 )
@@ -190,6 +191,22 @@ def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
     programs = checkout.scripts / "packages.txt"
     programs.write_text("# another remark\n" + programs.read_text())
     assert checkout.key == before
+
+
+def test_a_kernel_to_compare_with_has_a_key_of_its_own(checkout: Checkout, tmp_path: Path) -> None:
+    more = tmp_path / "more.config"
+    more.write_text("CONFIG_IPV6=y\n")
+
+    def keys() -> list[str]:
+        wanted = ([], ["--stock"], ["--more", str(more)], ["--stock", "--more", str(more)])
+        return [checkout.build(*options, "--key").stdout.strip() for options in wanted]
+
+    before = keys()
+    assert len(set(before)) == 4
+    first = min(checkout.scripts.glob("patches/*.patch"))
+    first.write_bytes(first.read_bytes().rstrip() + b"x\n")
+    # The stock one is none of the patches'.
+    assert [one == other for one, other in zip(before, keys(), strict=True)] == [False, True] * 2
 
 
 # --- what is missing ----------------------------------------------------------------------------
