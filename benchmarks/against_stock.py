@@ -1,0 +1,239 @@
+"""Trials of all six labs in a kernel without this project's patches, in real time, each beside the same in virtual time.
+
+    .venv/bin/python benchmarks/against_stock.py --quick         a pair of each lab, 20 s each: four minutes
+    .venv/bin/python benchmarks/against_stock.py                 thirty pairs of 30 s, five of each lab: 23 minutes
+    .venv/bin/python benchmarks/against_stock.py --write         ... and keep them in sample-data/against_stock.json
+    ... --only mathis   --pairs 12   --seconds 60
+
+The stock kernel is User-Mode Linux from the same source and with the same configuration, without any of
+scripts/kernel/{patches,confine,faster,options}, and runs in real time; the other is the virtual kernel as the labs use
+it. Both run the lab's own scripts with the same programs, settings and seed of the random losses. The rates are slow,
+so that a processor has time for each packet, and the links' bursts long (16 ms), so that a packet that comes a little late costs no rate. The hosts' wait and the cables' speed are off (processing_us=0,
+cable_mbit=0), as stock Linux has neither. What else differs: the stock kernel ticks at 100 Hz, User-Mode Linux's fixed
+frequency; a program reads when it is woken, and not at most 10 ms after a thread of the kernel (100 ms in lab 03); its
+random starts are the moment's.
+
+One pair at a time: while the stock kernel runs on one CPU, the virtual one runs the same on the next. As root, the stock kernel goes before other
+programs. It needs a quiet machine all the same: what makes a packet late in real time changes a result. Printed are
+the ratios stock over virtual, their mean and its interval of 95 % by lab and value. Nothing here passes or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(Path(__file__).parent)]
+
+from pairs import Pair, summed_up  # noqa: E402
+
+from measuretwice.backends import virtual  # noqa: E402
+from measuretwice.backends.script import guest_script, memory_mb  # noqa: E402
+from measuretwice.base.errors import UserError  # noqa: E402
+from measuretwice.execute.batch import open_batch  # noqa: E402
+from measuretwice.execute.job import run_job  # noqa: E402
+from measuretwice.lab import Lab, Plan, load_lab  # noqa: E402
+
+RECORD = ROOT / "sample-data" / "against_stock.json"
+BUILDER = ROOT / "scripts/kernel/build.sh"
+# What a run takes in real time besides its test: start, set-up, pings, end.
+EXTRA_S = 12
+FIRST_PRIORITY = -10
+
+
+class Stock(virtual.Virtual):
+    """Trials in the stock kernel, in real time. It has no edges, and hasn't heard of this kit."""
+
+    real_time = True
+    repeats = False
+    has_edges = False
+    start_ns = None
+    runner = "the stock kernel"
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        (work / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
+        process = virtual.start(
+            self._kernel, root, work, f"uml_dir={virtual._FOLDERS}/91/.uml/", memory_mb=memory_mb(lab, plan)
+        )  # fmt: skip
+        # Without root's rights it goes on like any other program.
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, FIRST_PRIORITY)
+        try:
+            process.wait(timeout=wall_limit_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        finally:
+            virtual.end(process, work)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One experiment: its lab and trial, what is set besides, and which of its measured values are compared."""
+
+    lab: str
+    trial: int
+    params: dict[str, Any]
+    compared: tuple[str, ...]
+
+
+CALIBRATE = ("goodput_bps", "rtt_mean_ms", "ping_rtt_mean_ms", "loss_ratio")
+MATHIS = ("ratio", "goodput_bps", "loss_ratio", "rtt_mean_ms")
+BUFFERS = ("goodput_bps", "rtt_mean_ms", "queue_mean_bytes", "jains_index")
+SCALE = ("c_by_halvings", "drops_per_halving", "jains_index", "rtt_mean_ms", "utilisation")
+VARIANTS = ("steady_goodput_bps", "steady_rtt_ms", "queue_mean_bytes")
+QUEUES = ("goodput_bps", "queue_mean_bytes", "busy_ping_mean_ms", "jains_index")
+# Two flows over 100 ms and 50 ms, ten flows, one flow, two flows: each on a link of 10 or 20 Mbit/s.
+SLOW_BUFFERS = {"rate_mbit": 10, "burst_bytes": 20000, "buffer_bytes": 125000, "wmem_max_bytes": 4194304, "rmem_max_bytes": 4194304}  # fmt: skip
+SLOW_SCALE = {"rate_mbit": 20, "buffer_bytes": 600000, "burst_bytes": 40000, "rtt_ms": 20, "start_spread_ms": 1000, "warmup_s": 6}  # fmt: skip
+SLOW_VARIANTS = {"rate_mbit": 20, "burst_bytes": 40000, "buffer_bytes": 100000, "average_from_s": 8}
+SLOW_QUEUES = {
+    "rate_mbit": 10, "burst_bytes": 20000, "rtt_ms": 10, "fifo_bytes": 60000, "red_limit_bytes": 150000, "red_min_bytes": 15000,
+    "red_max_bytes": 45000, "red_burst_packets": 25, "red_probability_ratio": 0.05,
+}  # fmt: skip
+
+SETTINGS = (
+    Setting("calibrate", 2, {"burst_bytes": 20000}, CALIBRATE),
+    Setting("mathis", 7, {"rtt_ms": 40, "loss_ratio": 0.005, "ping_count": 5}, MATHIS),
+    Setting("buffers", 4, {**SLOW_BUFFERS}, BUFFERS),
+    Setting("scale", 1, SLOW_SCALE, SCALE),
+    Setting("variants", 1, SLOW_VARIANTS, VARIANTS),
+    Setting("queues", 1, {**SLOW_QUEUES, "discipline": "bfifo"}, QUEUES),
+    Setting("calibrate", 3, {"ping_count": 500, "rate_mbit": 20}, CALIBRATE),
+    Setting("mathis", 7, {"rtt_ms": 60, "loss_ratio": 0.002, "ping_count": 5}, MATHIS),
+    Setting("buffers", 2, {**SLOW_BUFFERS, "buffer_bytes": 62500}, BUFFERS),
+    Setting("scale", 2, SLOW_SCALE, SCALE),
+    Setting("variants", 2, SLOW_VARIANTS, VARIANTS),
+    Setting("queues", 1, {**SLOW_QUEUES, "discipline": "red"}, QUEUES),
+    Setting("calibrate", 1, {"rate_mbit": 5, "burst_bytes": 10000, "limit_packets": 100}, CALIBRATE),
+    Setting("mathis", 7, {"rtt_ms": 20, "loss_ratio": 0.02, "ping_count": 5}, MATHIS),
+    Setting("buffers", 4, {**SLOW_BUFFERS, "congestion_control": "reno"}, BUFFERS),
+    Setting("scale", 4, SLOW_SCALE, SCALE),
+    Setting("variants", 3, SLOW_VARIANTS, VARIANTS),
+    Setting("queues", 1, {**SLOW_QUEUES, "discipline": "codel"}, QUEUES),
+    Setting("calibrate", 3, {"ping_count": 500, "rtt_ms": 50, "loss_ratio": 0.005}, CALIBRATE),
+    Setting("mathis", 7, {"rtt_ms": 40, "mss_bytes": 536, "loss_ratio": 0.01, "ping_count": 5}, MATHIS),
+    Setting("buffers", 4, {**SLOW_BUFFERS, "congestion_control": "bbr"}, BUFFERS),
+    Setting("scale", 5, SLOW_SCALE, SCALE),
+    Setting("variants", 4, SLOW_VARIANTS, VARIANTS),
+    Setting("queues", 1, {**SLOW_QUEUES, "discipline": "fq_codel"}, QUEUES),
+    Setting("calibrate", 4, {"rate_mbit": 20, "burst_bytes": 40000, "limit_packets": 100}, CALIBRATE),
+    Setting("mathis", 7, {"rtt_ms": 80, "loss_ratio": 0.003, "ping_count": 5}, MATHIS),
+    Setting("buffers", 2, {**SLOW_BUFFERS, "congestion_control": "vegas"}, BUFFERS),
+    Setting("scale", 3, SLOW_SCALE, SCALE),
+    Setting("variants", 41, SLOW_VARIANTS, VARIANTS),
+    Setting("queues", 1, {**SLOW_QUEUES, "discipline": "pie"}, QUEUES),
+)  # fmt: skip
+
+
+def measure(setting: Setting, seconds: float, seed: int, backend: virtual.Virtual, cpu: int, out: Path) -> dict[str, Any]:  # fmt: skip
+    """Run a setting once in a kernel on one CPU; return its measured values, the model's ratio among them."""
+    os.sched_setaffinity(0, {cpu})
+    lab = load_lab(ROOT, setting.lab)
+    changes = {**setting.params, "duration_s": seconds, "cable_mbit": 0, "processing_us": 0}
+    batch = open_batch(ROOT, lab, out, backend)
+    result = run_job(batch.job(setting.trial, seed=seed, changes=changes))
+    return {**result.measured, "ratio": result.ratio}
+
+
+def run_pair(number: int, setting: Setting, seconds: float, backends: Sequence[virtual.Virtual], out: Path) -> Pair | None:  # fmt: skip
+    """Run a setting in both kernels at once, each on a CPU of its own; None, and a line that says why, where one fails."""
+    cpus = sorted(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        jobs = [
+            pool.submit(measure, setting, seconds, number, backend, cpus[which % len(cpus)], out / f"{number}-{which}")
+            for which, backend in enumerate(backends)
+        ]  # fmt: skip
+        try:
+            stock, ours = (job.result() for job in jobs)
+        except UserError as error:
+            print(f"pair {number}, {setting.lab}: {error}")
+            return None
+    kept = {name: (stock.get(name), ours.get(name)) for name in setting.compared}
+    return Pair(setting.lab, setting.trial, {k: v for k, v in setting.params.items() if v is not None}, number, kept)  # fmt: skip
+
+
+def ensure_kernel(*options: str) -> virtual.Kernel:
+    """Return a kernel of scripts/kernel/build.sh with these options, built where the cache lacks it."""
+    command = ["bash", str(BUILDER), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit("against_stock.py: the kernel can't be had; the reason stands above")
+    return virtual.Kernel.read(Path(done.stdout.strip()), virtual.FACTS, "kernel")
+
+
+def show_pair(pair: Pair) -> None:
+    """Print one pair's values in a line."""
+    words = [f"{name} {_number(one)}/{_number(other)}" for name, (one, other) in pair.values.items()]  # fmt: skip
+    print(f"{pair.seed:3} {pair.lab:<10} trial {pair.trial:<3} stock/virtual: {', '.join(words)}", flush=True)  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def show_summary(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the mean ratio of each lab's values."""
+    print("\nstock in real time over patched in virtual time, mean of the pairs' ratios:")
+    for row in rows:
+        low, high = row["low"], row["high"]
+        interval = "" if low is None else f" (95 %: {low:.3f} to {high:.3f})"
+        print(f"  {row['lab']:<10} {row['value']:<20} {row['mean_ratio']:.3f}{interval}, {row['pairs']} pairs, "
+              f"from {row['least']:.3f} to {row['most']:.3f}")  # fmt: skip
+
+
+def main() -> int:
+    """Run the pairs that are asked for, print them and, with --write, keep them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--pairs", type=int, default=len(SETTINGS), help="how many, the labs in turn"
+    )
+    parser.add_argument("--seconds", type=float, default=30, help="length of each test (30)")
+    parser.add_argument("--only", help="the pairs of this lab")
+    parser.add_argument("--quick", action="store_true", help="a pair of each lab, 20 s each")
+    parser.add_argument("--write", action="store_true", help=f"keep them in {RECORD.name}")
+    options = parser.parse_args()
+    if options.quick:
+        options.pairs, options.seconds = min(options.pairs, 6), min(options.seconds, 20)
+    chosen = [s for s in SETTINGS if not options.only or options.only in s.lab][: options.pairs]
+    print("the stock kernel is built where the cache lacks it: four minutes on two free cores")
+    kernels = [ensure_kernel("--stock"), ensure_kernel()]
+    minutes = len(chosen) * (options.seconds + EXTRA_S) / 60
+    print(f"{len(chosen)} pairs in real time: about {minutes:.0f} minutes. {kernels[0].name} (stock), {kernels[1].name}")  # fmt: skip
+    backends = [Stock(kernels[0]), virtual.Virtual(kernels[1])]
+    pairs = []
+    with tempfile.TemporaryDirectory(prefix="measuretwice-stock-") as out:
+        for number, setting in enumerate(chosen, start=1):
+            pair = run_pair(number, setting, options.seconds, backends, Path(out))
+            if pair:
+                pairs.append(pair)
+                show_pair(pair)
+    rows = summed_up(pairs)
+    show_summary(rows)
+    if options.write:
+        content = {
+            "begun": datetime.date.today().isoformat(),
+            "seconds": options.seconds,
+            "stock": {"name": kernels[0].name, "config_sha256": kernels[0].facts.others["config_sha256"]},
+            "virtual": {"name": kernels[1].name, "config_sha256": kernels[1].facts.others["config_sha256"]},
+            "summary": rows,
+            "pairs": [pair.to_json() for pair in pairs],
+        }  # fmt: skip
+        RECORD.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        print(f"written to {RECORD.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
