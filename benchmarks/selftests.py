@@ -59,6 +59,7 @@ NEEDS = {
 NEEDED_FILES = {
     "include/libmnl/libmnl.h": "libmnl-dev", "include/sys/capability.h": "libcap-dev", "include/numa.h": "libnuma-dev",
     "include/gelf.h": "libelf-dev", "lib/python3/dist-packages/pyroute2": "python3-pyroute2",
+    "lib/python3/dist-packages/scapy": "python3-scapy",
 }  # fmt: skip
 # As the labs have it: with the thread that reads ahead, too (scripts/kernel/patches/0006).
 VIRTUAL_TIME = (
