@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/against_stock.py --quick         a pair of each lab, 20 s each: four minutes
     .venv/bin/python benchmarks/against_stock.py                 thirty pairs of 30 s, five of each lab: 24 minutes
     .venv/bin/python benchmarks/against_stock.py --write         ... and keep them in sample-data/against_stock.json
-    ... --only mathis   --pairs 12   --seconds 60
+    ... --only mathis   --pairs 12   --seconds 60   --no-reader
 
 The stock kernel is User-Mode Linux from the same source and with the same configuration, without any of
 scripts/kernel/{patches,confine,faster,options}, and runs in real time; the other is the virtual kernel as the labs use
@@ -12,7 +12,8 @@ for each packet, and the links' bursts long (16 ms), so that a packet that comes
 wait and the cables' speed are off (processing_us=0, cable_mbit=0), as stock Linux has neither. What else differs:
 
 - The stock kernel ticks at 100 Hz, User-Mode Linux's fixed frequency, the other at 1000 Hz.
-- There a program reads when it is woken. Here a thread of the kernel reads in its place (10 ms; 100 ms in lab 03).
+- There a program reads when it is woken. Here a thread of the kernel reads in its place (10 ms; 100 ms in lab 03), which
+  changes how segments are acknowledged. --no-reader leaves it out, so that what is left is the other patches'.
 - Its random numbers are the moment's, not a seed's, so a pair's two runs lose other packets. A Mathis trial has some
   hundreds of losses, in twice the time of the others: its goodputs differ by several per cent, and so does C by the
   losses that there were (c_by_losses).
@@ -84,6 +85,17 @@ class Stock(virtual.Virtual):
             raise TimeoutError from None
         finally:
             virtual.end(process, work)
+
+
+class WithoutReader(virtual.Virtual):
+    """Trials in the virtual kernel whose programs read for themselves."""
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        (work / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
+        virtual.run_inside(
+            self._kernel, root, work, plan.kernel_seed, wall_limit_s,
+            memory_mb=memory_mb(lab, plan), reader_interval_us=0,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -217,6 +229,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30, help="length of each test (30)")
     parser.add_argument("--only", help="the pairs of this lab")
     parser.add_argument("--quick", action="store_true", help="a pair of each lab, 20 s each")
+    parser.add_argument("--no-reader", action="store_true", help="programs read for themselves")
     parser.add_argument("--write", action="store_true", help=f"keep them in {RECORD.name}")
     options = parser.parse_args()
     if options.quick:
@@ -226,7 +239,8 @@ def main() -> int:
     kernels = [ensure_kernel("--stock"), ensure_kernel()]
     minutes = sum(options.seconds * LONGER.get(s.lab, 1) + EXTRA_S for s in chosen) / 60
     print(f"{len(chosen)} pairs in real time: about {minutes:.0f} minutes. {kernels[0].name} (stock), {kernels[1].name}")  # fmt: skip
-    backends = [Stock(kernels[0]), virtual.Virtual(kernels[1])]
+    ours = WithoutReader if options.no_reader else virtual.Virtual
+    backends = [Stock(kernels[0]), ours(kernels[1])]
     pairs = []
     with tempfile.TemporaryDirectory(prefix="measuretwice-stock-") as out:
         for number, setting in enumerate(chosen, start=1):
@@ -240,6 +254,7 @@ def main() -> int:
         content = {
             "begun": datetime.date.today().isoformat(),
             "seconds": options.seconds,
+            "reader": not options.no_reader,
             "stock": {"name": kernels[0].name, "config_sha256": kernels[0].facts.others["config_sha256"]},
             "virtual": {"name": kernels[1].name, "config_sha256": kernels[1].facts.others["config_sha256"]},
             "summary": rows,
