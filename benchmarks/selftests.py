@@ -44,13 +44,15 @@ sys.path[:0] = [str(ROOT / "src"), str(Path(__file__).parent)]
 from verdicts import Agreement, Outcome, compare, read_outcome, total  # noqa: E402
 
 from measuretwice.backends import virtual  # noqa: E402
-from measuretwice.backends.script import READER_INTERVAL_US, START_NS  # noqa: E402
+from measuretwice.backends.script import READER_INTERVAL_US, SETTLE_SECONDS, START_NS  # noqa: E402
 
 RECORD = ROOT / "sample-data" / "selftests.json"
 HERE = Path(__file__).parent
 BUILDER = ROOT / "scripts/kernel/build.sh"
 MORE = HERE / "selftests.config"
 MEMORY_MB = 1024
+# Where Debian's iproute2 has netem's distributions.
+DISTRIBUTIONS = "/usr/lib/x86_64-linux-gnu/tc"
 # Programs that the tests call, and the Debian packages that they are in; without one, tests would be skipped.
 NEEDS = {
     "gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "pkg-config": "pkg-config", "clang": "clang", "jq": "jq", "socat": "socat", "mausezahn": "netsniff-ng", "ping": "iputils-ping",
@@ -147,8 +149,11 @@ def ensure_kernel(*options: str | Path, sources: Path | None = None) -> virtual.
     return virtual.Kernel.read(Path(folder), virtual.FACTS, "kernel")
 
 
-def guest_script(test: Test) -> str:
-    """Return what the guest runs: the tests' tree copied to its memory, then the test, in a time limit of its own."""
+def guest_script(test: Test, settle_s: float = 0) -> str:
+    """Return what the guest runs: the tests' tree copied to its memory, then the test, in a time limit of its own.
+
+    `settle_s` is for virtual time, where timers are fine only once the first of it has gone by; labs wait, too.
+    """
     top, _, below = test.folder.partition("/")
     # Of net, which is large, only what stands in its own folder and what tests share.
     trees = f"kselftest kselftest.h {'tc-testing' if top == 'tc-testing' else ''}"
@@ -161,7 +166,11 @@ if [[ {top} == net ]]; then
   cp -r net/lib {f"net/{below}" if below else ""} /tmp/tests/net/
 fi
 mkdir -p /run/netns /tmp/tests/tc-testing/tmp
-echo "EXTRA_NAMES = dict(TC='/tmp/bin/tc', IP='/tmp/bin/ip')" >/tmp/tests/tc-testing/tdc_config_local.py
+cat >/tmp/tests/tc-testing/tdc_config_local.py <<'END'
+EXTRA_NAMES = dict(TC='/tmp/bin/tc', IP='/tmp/bin/ip')
+ENVIR = dict(TC_LIB_DIR='{DISTRIBUTIONS}')
+END
+export TC_LIB_DIR={DISTRIBUTIONS}
 # All that the kernel can do is built in, as a modprobe would find.
 cp -r bin /tmp/
 printf '#!/bin/sh\\nexit 0\\n' >/tmp/bin/modprobe
@@ -169,6 +178,7 @@ chmod +x /tmp/bin/modprobe
 export PATH=/tmp/bin:$PATH
 ulimit -n 4096
 ip link set lo up
+sleep {settle_s}
 cd /tmp/tests/{test.folder}
 timeout -k 5 {test.limit_s} {test.command} </dev/null >/run/measuretwice/output 2>&1
 echo $? >/run/measuretwice/code
@@ -180,7 +190,8 @@ def run(test: Test, kernel: virtual.Kernel, tests: Path, options: Sequence[str])
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="measuretwice-selftest-") as name:
         folder = Path(name)
-        (folder / "experiment.sh").write_text(guest_script(test), encoding="utf-8")
+        settle_s = SETTLE_SECONDS if options else 0
+        (folder / "experiment.sh").write_text(guest_script(test, settle_s), encoding="utf-8")
         process = virtual.start(
             kernel, tests, folder, *options, f"uml_dir={virtual._FOLDERS}/91/.uml/",
             memory_mb=MEMORY_MB, machines_programs=True, folders=virtual.ALL_FOLDERS,
