@@ -33,6 +33,7 @@ from measuretwice.runs.recorded import (
     still_verified,
     verifications,
 )
+from measuretwice.runs.series import SERIES_FILE, read_series
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -286,6 +287,26 @@ def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None
     # What differed can be looked at, and is not taken for the next verification's run.
     assert list((tmp_path / "runs" / "differing" / "queues").glob("case-03-*/DONE"))
     assert list(beside.parent.glob("trial-*")) == [beside]
+
+
+@pytest.mark.kernel
+def test_a_second_run_completes_the_series(tmp_path: Path) -> None:
+    """A set that was recorded before sets kept what each flow got: noted or not, --only runs it again, and adds that."""
+    for name in ("labs", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    folder = tmp_path / "sample-data" / "05-queues"
+    shutil.copytree(SAMPLES / "05-queues", folder)
+    (folder / "first-try" / SERIES_FILE).unlink(missing_ok=True)
+    before = (folder / "first-try" / SET_FILE).read_bytes()
+    done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "first-try")
+    assert (done.returncode, done.stdout) == (0, "1 sets: the same byte for byte\n"), done.stderr
+    series = read_series(folder / "first-try")
+    runs = read_set(folder / "first-try").runs
+    assert {(flow.trial, flow.seed) for flow in series} == {(run.result.trial, run.result.seed) for run in runs}
+    assert (folder / "first-try" / SET_FILE).read_bytes() == before
+    # Now nothing is missing.
+    done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "first-try")
+    assert (done.returncode, done.stdout) == (0, "0 sets: the same byte for byte\n"), done.stderr
 
 
 def test_a_set_that_is_being_recorded_is_none(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ from measuretwice.runs.result import Result
 @click.option(
     "--note",
     is_flag=True,
-    help="With --verify: note in sample-data/ each set that comes out the same; sets with a note are left out.",
+    help="With --verify: note in sample-data/ each set that comes out the same, and keep what each flow got over time; "
+    "sets with a note are left out, unless --only names one without that.",
 )
 @click.option(
     "--facts", is_flag=True, help="Measure nothing: only compute facts.json from what is recorded."
@@ -74,6 +75,7 @@ def record(
                 wanted
                 for wanted in chosen
                 if not recorded.still_verified(noted, sets[wanted.name], batch.scripts)
+                or (only and recording.lacks_series(samples / wanted.name, wanted))
             ]
 
     problems: list[str] = []
@@ -81,7 +83,7 @@ def record(
     for part in [[wanted] for wanted in chosen] if note else [chosen]:
         results = _run(batch, part, jobs, as_json)
         if verify:
-            problems += _verify(samples, part, results, out.with_name("differing") / lab.name, note)
+            problems += _verify(lab, samples, part, results, out.with_name("differing"), note)
             continue
         for wanted in part:
             samples.mkdir(parents=True, exist_ok=True)
@@ -119,20 +121,25 @@ def _keep_facts_right(root: Path, lab: Lab) -> None:
 
 
 def _verify(
+    lab: Lab,
     samples: Path,
     chosen: list[recording.SetToRecord],
     results: dict[str, list[Result]],
     differing: Path,
     note: bool,
 ) -> list[str]:
-    """Compare these sets with what is recorded; note those that are the same, keep the runs of others."""
+    """Compare these sets with what is recorded; note those that are the same, and complete their series; keep the runs of
+    others."""
     problems: list[str] = []
+    differing /= lab.name
     for wanted in chosen:
         differences = recording.compare(samples / wanted.name, results[wanted.name])
         problems += differences
         if note and not differences:
             runs = [result.run_dir for result in results[wanted.name]]
             recorded.note_verification(samples, recorded.read_set(samples / wanted.name), runs)
+            if recording.lacks_series(samples / wanted.name, wanted):
+                recording.add_series(lab, samples / wanted.name, results[wanted.name])
     # The next --verify runs all anew; what differs stays to be looked at. Runs of another
     # --verify that works beside this one are left alone.
     if not note:

@@ -39,7 +39,7 @@ from measuretwice.runs.recorded import (
     short_name,
 )
 from measuretwice.runs.result import Result
-from measuretwice.runs.series import series_of, write_series
+from measuretwice.runs.series import SERIES_FILE, series_of, write_series
 from measuretwice.tcp import model
 
 # A digest recording's durations are rounded up to this.
@@ -163,11 +163,25 @@ def store(lab: Lab, folder: Path, wanted: SetToRecord, results: list[Result]) ->
         for result in results:
             _store_run(result.run_dir, part / short_name(result.trial, result.seed))
     else:
-        runs = ((result, result.run_dir / "raw") for result in results)
-        write_series(part, [flow for run, raw in runs for flow in series_of(lab, run, raw)])
+        add_series(lab, part, results)
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)
+
+
+def lacks_series(folder: Path, wanted: SetToRecord) -> bool:
+    """Return whether a set of several flows keeps digests only, and not what each flow got over time."""
+    return (
+        wanted.keep == "digests"
+        and not (folder / SERIES_FILE).is_file()
+        and any(run.result.measured.get("flows", 1) != 1 for run in read_set(folder).runs)
+    )
+
+
+def add_series(lab: Lab, folder: Path, results: list[Result]) -> None:
+    """Write into a set's folder what each flow of these runs got over time."""
+    runs = ((result, result.run_dir / "raw") for result in results)
+    write_series(folder, [flow for run, raw in runs for flow in series_of(lab, run, raw)])
 
 
 def _store_run(run: Path, target: Path) -> None:
