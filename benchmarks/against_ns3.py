@@ -2,6 +2,7 @@
 
     benchmarks/against_ns3.py            all three comparisons; three quarters of an hour of one CPU
     benchmarks/against_ns3.py --quick    a few trials of each, two minutes
+    ... --write                          and keep it in sample-data/against-ns3.json
 
 It compares with recorded runs (sample-data/), so only ns-3 has to run. It needs g++ and Debian's libns3-dev and
 libgsl-dev, which nothing else here does; without them it says so and ends.
@@ -19,6 +20,7 @@ that were a third apart; with Debian's 3.37 they aren't.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import shutil
@@ -32,9 +34,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample-data"
+RECORD = SAMPLES / "against-ns3.json"
 MODULES = ("applications", "internet", "point-to-point", "traffic-control", "core", "network")
 # From which loss on a flow lives by timeouts, so that no model of the window applies.
 MOST_LOSS_RATIO = 0.02
+# With fewer a rate says little.
+LEAST_LOSSES = 50
 
 
 def main() -> int:
@@ -42,6 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few trials of each")
     parser.add_argument("--seconds", type=int, default=120, help="length of ns-3's tests")
+    parser.add_argument("--write", action="store_true", help=f"keep it in {RECORD.name}")
     options = parser.parse_args()
     if options.quick:
         options.seconds = min(options.seconds, 40)
@@ -49,10 +55,41 @@ def main() -> int:
         program = build(Path(folder))
         if program is None:
             return 2
-        mathis(program, options.seconds, quick=options.quick)
-        fifo(program, quick=options.quick)
-        red(program, quick=options.quick)
+        compared = [
+            mathis(program, options.seconds, quick=options.quick),
+            fifo(program, quick=options.quick),
+            *red(program, quick=options.quick),
+        ]
+    if options.write:
+        document = {
+            "begun": datetime.date.today().isoformat(),
+            "ns3": version(),
+            "mathis_s": options.seconds,
+            "comparisons": compared,
+        }
+        RECORD.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        print(f"written to {RECORD.relative_to(ROOT)}")
     return 0
+
+
+def version() -> str:
+    """Return ns-3's version, as pkg-config has it."""
+    command = ["pkg-config", "--modversion", "ns3-core"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def show(what: str, runs: Mapping[str, int], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Print one comparison, a line a value, and return it."""
+    print(f"\n{what}: {runs['ns3']} runs of ns-3, {runs['virtual']} of the virtual kernel")
+    for row in rows:
+        print(f"   {row['name']}: ns-3 {row['ns3']:.4g}, virtual kernel {row['virtual']:.4g}, ratio {row['ratio']:.3f}")  # fmt: skip
+    return {"what": what, "runs": runs, "rows": list(rows)}
+
+
+def row_of(name: str, theirs: Sequence[float], ours: Sequence[float]) -> dict[str, Any]:
+    """Return the means of a value on both, and ns-3's over the virtual kernel's."""
+    ns3, virtual = statistics.fmean(theirs), statistics.fmean(ours)
+    return {"name": name, "ns3": ns3, "virtual": virtual, "ratio": ns3 / virtual}
 
 
 def build(folder: Path) -> Path | None:
@@ -88,10 +125,10 @@ def recorded(of_set: str) -> list[dict[str, Any]]:
     return list(json.loads((SAMPLES / of_set / "results.json").read_text())["runs"])
 
 
-def mathis(program: Path, seconds: int, *, quick: bool) -> None:
-    """Compare the sixty trials."""
+def mathis(program: Path, seconds: int, *, quick: bool) -> dict[str, Any]:
+    """Compare the sixty trials, as far as they have losses enough."""
     runs = [run for run in recorded("01-mathis/step-8-long") if run["params"]["loss_ratio"] <= MOST_LOSS_RATIO]  # fmt: skip
-    rows: list[tuple[float, float, float, float]] = []
+    pairs: list[tuple[float, float, float, float]] = []
     for run in runs[:6] if quick else runs:
         params: Mapping[str, Any] = run["params"]
         found = simulate(
@@ -99,26 +136,21 @@ def mathis(program: Path, seconds: int, *, quick: bool) -> None:
             rtt_ms=params["rtt_ms"], mss_bytes=params["mss_bytes"], loss_ratio=params["loss_ratio"],
             rate_mbit=params["rate_mbit"], duration_s=seconds,
         )  # fmt: skip
-        if found["drops"] < 50:
-            continue  # too few losses for a rate
-        ratio = found["goodput_bps"] / run["measured"]["goodput_bps"]
+        if found["drops"] < LEAST_LOSSES:
+            continue
         by_halvings = _constant(found, params["mss_bytes"], found["halvings"])
-        by_drops = _constant(found, params["mss_bytes"], found["drops"])
-        rows.append((params["loss_ratio"], ratio, by_drops, by_halvings))
-    rows.sort()
-    print(f"\n1. Mathis: {len(rows)} trials with 50 losses or more in {seconds} s of ns-3")
-    for name, low, high in (
-        ("p < 0.001", 0, 1e-3),
-        ("p < 0.005", 1e-3, 5e-3),
-        ("p < 0.02", 5e-3, 1),
-    ):
-        part = [row for row in rows if low <= row[0] < high]
+        pairs.append((params["loss_ratio"], found["goodput_bps"], run["measured"]["goodput_bps"], by_halvings))  # fmt: skip
+    rows = []
+    for low, high in ((0, 1e-3), (1e-3, 5e-3), (5e-3, 1)):
+        part = [pair for pair in pairs if low <= pair[0] < high]
         if part:
-            ratio, c_drops, c_halvings = (statistics.geometric_mean(row[n] for row in part) for n in (1, 2, 3))  # fmt: skip
-            print(
-                f"   {name:10} {len(part):2} trials: ns-3's goodput is {ratio:.3f} times the virtual kernel's; "
-                f"its C by drops {c_drops:.3f}, by halvings {c_halvings:.3f}"
-            )
+            ns3, virtual, c = (statistics.geometric_mean(pair[n] for pair in part) for n in (1, 2, 3))  # fmt: skip
+            called = f"goodput (Mbit/s), {low:g} ≤ p < {high:g}, {len(part)} trials"
+            rows.append(
+                {"name": called, "trials": len(part), "least_p": low, "most_p": high, "ns3": ns3 / 1e6,
+                 "virtual": virtual / 1e6, "ratio": ns3 / virtual, "ns3_c_by_halvings": c}
+            )  # fmt: skip
+    return show("losses at random", {"ns3": len(pairs), "virtual": len(pairs)}, rows)
 
 
 def _constant(found: Mapping[str, float], mss_bytes: int, losses: float) -> float:
@@ -127,7 +159,7 @@ def _constant(found: Mapping[str, float], mss_bytes: int, losses: float) -> floa
     return found["goodput_bps"] * found["rtt_mean_ms"] / 1e3 * math.sqrt(p) / (8 * mss_bytes)
 
 
-def fifo(program: Path, *, quick: bool) -> None:
+def fifo(program: Path, *, quick: bool) -> dict[str, Any]:
     """Compare ten flows of Reno before a FIFO."""
     runs = [run for run in recorded("03-scale/edge-no-edges") if run["params"]["congestion_control"] == "reno"]  # fmt: skip
     params = runs[0]["params"]
@@ -140,29 +172,23 @@ def fifo(program: Path, *, quick: bool) -> None:
         )
         for seed in range(1, 2 if quick else 11)
     ]  # fmt: skip
-    print(
-        f"\n2. A FIFO before ten flows of Reno: {len(found)} runs of ns-3, {len(runs)} of the virtual kernel"
-    )
     flows = params["flows"]
-    pairs = {
-        "drops for each halving": (
-            [one["drops"] / one["halvings"] for one in found],
-            [run["measured"]["drops_per_halving"] for run in runs],
-        ),
-        "C by halvings": (
-            [_constant({**one, "goodput_bps": one["goodput_bps"] / flows}, 1448, one["halvings"]) for one in found],
-            [run["measured"]["c_by_halvings"] for run in runs],
-        ),
-        "mean round trip (ms)": (
-            [one["rtt_mean_ms"] for one in found],
-            [run["measured"]["rtt_mean_ms"] for run in runs],
-        ),
-    }  # fmt: skip
-    _print_pairs(pairs)
+    constants = [
+        _constant({**one, "goodput_bps": one["goodput_bps"] / flows}, 1448, one["halvings"])
+        for one in found
+    ]
+    ours = {name: [run["measured"][name] for run in runs] for name in ("drops_per_halving", "c_by_halvings", "rtt_mean_ms")}  # fmt: skip
+    rows = [
+        row_of("drops for each halving", [one["drops"] / one["halvings"] for one in found], ours["drops_per_halving"]),
+        row_of("C by halvings", constants, ours["c_by_halvings"]),
+        row_of("mean round trip (ms)", [one["rtt_mean_ms"] for one in found], ours["rtt_mean_ms"]),
+    ]  # fmt: skip
+    return show("ten flows of Reno before a FIFO", {"ns3": len(found), "virtual": len(runs)}, rows)
 
 
-def red(program: Path, *, quick: bool) -> None:
-    """Compare RED with a FIFO, two flows each."""
+def red(program: Path, *, quick: bool) -> list[dict[str, Any]]:
+    """Compare RED, and a FIFO, before two flows each."""
+    compared = []
     runs = recorded("05-queues/two-arms")
     for discipline, called in (("pfifo_fast", "fifo"), ("red", "red")):
         of_kind = [run for run in runs if run["params"]["discipline"] == discipline]
@@ -180,25 +206,20 @@ def red(program: Path, *, quick: bool) -> None:
             )
             for seed in range(1, 3 if quick else 11)
         ]  # fmt: skip
-        print(f"\n3. Two flows of {params['congestion_control']} before {discipline}: {len(found)} runs of ns-3, {len(of_kind)} of the virtual kernel")  # fmt: skip
-        _print_pairs(
-            {
-                "mean queue (kB)": (
-                    [one["queue_mean_bytes"] / 1e3 for one in found],
-                    [run["measured"]["queue_mean_bytes"] / 1e3 for run in of_kind],
-                ),
-                "goodput (Mbit/s)": (
-                    [one["goodput_bps"] / 1e6 for one in found],
-                    [run["measured"]["goodput_bps"] / 1e6 for run in of_kind],
-                ),
-            }
-        )
-
-
-def _print_pairs(pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
-    for name, (theirs, ours) in pairs.items():
-        their_mean, our_mean = statistics.fmean(theirs), statistics.fmean(ours)
-        print(f"   {name}: ns-3 {their_mean:.3f}, virtual kernel {our_mean:.3f}, ratio {their_mean / our_mean:.3f}")  # fmt: skip
+        rows = [
+            row_of(
+                name,
+                [one[theirs] / unit for one in found],
+                [run["measured"][theirs] / unit for run in of_kind],
+            )
+            for name, theirs, unit in (
+                ("mean queue (kB)", "queue_mean_bytes", 1e3),
+                ("goodput (Mbit/s)", "goodput_bps", 1e6),
+            )
+        ]
+        what = f"two flows of {params['congestion_control']} before {discipline}"
+        compared.append(show(what, {"ns3": len(found), "virtual": len(of_kind)}, rows))
+    return compared
 
 
 if __name__ == "__main__":

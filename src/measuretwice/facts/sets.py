@@ -33,6 +33,14 @@ class RecordedSets:
         """Return another lab's recorded sets, for what this lab's pages say of them."""
         return RecordedSets(self._root, load_lab(self._root, lab))
 
+    def kit_record(self, name: str) -> dict[str, Any]:
+        """Return what a benchmark recorded of the kit itself, `sample-data/<name>`; UserError where it can't be read."""
+        path = self.folder.parent / name
+        try:
+            return read_object(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path}: {error}; take it from git again") from None
+
     def series(self, name: str, trial: int, seed: int = 1) -> list[FlowSeries]:
         """Return what each flow of a run got over time; UserError where the set was recorded without it."""
         folder = self.set_folder(name)

@@ -327,6 +327,13 @@ class Facts:
         facts.__dict__.update(shared, within=f"{pitfall}.")
         return facts
 
+    def joined(self, others: Facts) -> Facts:
+        """Return these facts, and others' where these have none of that name."""
+        known, sources = (
+            {**others.__dict__[name], **self.__dict__[name]} for name in ("known", "sources")
+        )
+        return Facts(known, sources)
+
     def __setattr__(self, name: str, value: Fact) -> None:
         facts: dict[str, Fact] = self.__dict__["known"]
         name = self.__dict__["within"] + name

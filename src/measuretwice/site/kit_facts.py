@@ -15,12 +15,12 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.facts import Facts, Number, Table, percent, table, whole
 from measuretwice.facts.values import Cell
+from measuretwice.site.witnesses import NS3, WITNESS, set_ns3, set_witness
 
 STOPWATCH = "sample-data/browser-stopwatch.json"
 BOTH_MACHINES = "sample-data/browsers-machine.json"
 KILLED = "sample-data/reliability.json"
 FAULTS = "docs/includes/checker-faults.json"
-RECORDS = (STOPWATCH, BOTH_MACHINES, KILLED, FAULTS)
 # A lab's interval leaves 1 out by chance that often.
 OUT_BY_CHANCE = 0.05
 # Faults of which only those count that changed a result or a figure by more than a twentieth, by their group in the record.
@@ -50,7 +50,7 @@ VERDICTS = ("right", "said", "silent", "honest", "blamed")
 def kit_facts(root: Path) -> Facts:
     """Return the facts of those records that are there; UserError for one that can't be read."""
     f = Facts()
-    for name, add in zip(RECORDS, (_stopwatch, _both_machines, _killed, _faults), strict=True):
+    for name, add in RECORDS.items():
         path = root / name
         if not path.is_file():
             continue
@@ -273,3 +273,10 @@ def _kinds(group: Mapping[str, Any]) -> Table:
 
 def _findings(row: Mapping[str, Any]) -> str:
     return ", ".join([finding for finding in row["raised"] if finding != "nothing"][:3])
+
+
+# By file, what sets its facts.
+RECORDS = {
+    STOPWATCH: _stopwatch, BOTH_MACHINES: _both_machines, KILLED: _killed, FAULTS: _faults,
+    WITNESS: set_witness, NS3: set_ns3,
+}  # fmt: skip

@@ -84,14 +84,16 @@ def require(f: Facts, name: str) -> None:
 
 class PageFacts:
     """What `{{ f.name }}` is on a page of a lab: a number or an interval, the lines of an excerpt, a table. A page of a
-    case has that case's facts before the lab's; any other page of a lab names the case first: `{{ f.wrong_metric.ping }}`. A
-    page of no lab has `others`."""
+    case has that case's facts before the lab's; any other page of a lab names the case first: `{{ f.wrong_metric.ping }}`. What
+    the lab has no fact of is looked up in `others`."""
 
     def __init__(
         self, context: LabContext | None, case: str = "", others: Facts | None = None
     ) -> None:
         self._context, self._case = context, case
-        facts = context.facts if context else others or Facts()
+        facts = others or Facts()
+        if context:
+            facts = context.facts.joined(facts)
         self._facts = facts.case(case) if case else facts
         self._cases = {pitfall.id for pitfall in context.lab.file.pitfalls} if context else set()
 
@@ -252,11 +254,12 @@ class Renderer:
         self, page: str, front: Mapping[str, str], context: LabContext | None
     ) -> dict[str, Any]:
         """A page in a lab's folder knows that lab's macros and facts without naming it; any other page has, as `it`, the
-        lab that its front matter names, or the facts of the kit itself."""
+        lab that its front matter names, and the facts of the kit itself."""
         if context is None:
             return {"f": PageFacts(None, others=self._kit_facts)}
         if not page.startswith(f"modules/{context.lab.folder.name}/"):
-            return {"it": context, "f": PageFacts(context, front.get("facts", ""))}
+            f = PageFacts(context, front.get("facts", ""), self._kit_facts)
+            return {"it": context, "f": f}
         case = front.get("case", "")
         facts = PageFacts(context, case or front.get("facts", ""))
         names = context.unqualified() | {"own": context, "f": facts}

@@ -1,0 +1,120 @@
+"""What others say of the same networks, for pages that are no lab's: the machine's own kernel in real time, and ns-3.
+
+Each record is written by a benchmark (`benchmarks/witness.py`, `benchmarks/against_ns3.py`).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from measuretwice.facts import Facts, Number, Numbers, table, whole
+from measuretwice.facts.values import Cell
+
+WITNESS, NS3 = "sample-data/witness.json", "sample-data/against-ns3.json"
+# What the records' names are on a page.
+SHOWN = {
+    "ratio": "goodput over the model's, C = 1",
+    "loss_ratio": "loss ratio",
+    "rtt_mean_ms": "mean round trip (ms)",
+    "c_by_halvings": "C by halvings",
+    "drops_per_halving": "drops for each halving",
+    "jains_index": "Jain's index",
+    "utilisation": "link in use, as a ratio",
+    "rival_share": "the rivals' part, as a ratio",
+}
+# Two means further apart than so many of their difference's standard errors differ.
+DIFFERS_ERRORS = 2.6
+
+
+def set_witness(f: Facts, record: Mapping[str, Any]) -> None:
+    """Set what the machine's own kernel measured of five settings, beside the virtual kernel."""
+    settings: Sequence[Mapping[str, Any]] = record["settings"]
+    f.witness_on = str(record["begun"])
+    f.witness_kernel = str(record["kernel"]).replace("linux", "Linux")
+    f.witness_settings, f.witness_repeats = whole(len(settings)), whole(record["repeats"])
+    f.witness_lasts = whole(record["seconds"], "s")
+    f.witness_late = Numbers(
+        tuple(statistics.fmean(setting["late_mean_us"]) for setting in settings), "µs", 2
+    )
+    f.witness_latest = Number(
+        max(late for setting in settings for late in setting["late_max_us"]) / 1e3, "ms", 2
+    )
+    f.witness = table(
+        ("setting", "value", "Linux in real time", "virtual kernel", "ratio"),
+        (row for setting in settings for row in _of_setting(setting)),
+    )
+    constants = [
+        row["host_over_virtual"]
+        for setting in settings
+        for row in setting["values"]
+        if row["name"] == "c_by_halvings" and row["host_over_virtual"]
+    ]
+    f.witness_c = Numbers(tuple(constants))
+    ratios = [
+        row["host_over_virtual"]
+        for setting in settings
+        for row in setting["values"]
+        if row["host_over_virtual"]
+    ]
+    f.witness_ratios = Numbers((min(ratios), max(ratios)))
+    f.witness_values = whole(len(ratios))
+    f.witness_differ = whole(sum(_differ(row) for s in settings for row in s["values"]))
+
+
+def _of_setting(setting: Mapping[str, Any]) -> Iterator[tuple[Cell, ...]]:
+    for n, row in enumerate(setting["values"]):
+        if row["host_over_virtual"] is None:
+            continue
+        yield (
+            "" if n else str(setting["setting"]),
+            SHOWN[row["name"]],
+            _mean(row, "host"),
+            _mean(row, "virtual"),
+            Number(row["host_over_virtual"]),
+        )
+
+
+def _mean(row: Mapping[str, Any], where: str) -> str:
+    """A mean and its standard error."""
+    error = row[f"{where}_error"]
+    mean = str(Number(row[f"{where}_mean"]))
+    return f"{mean} ± {Number(error, digits=2)}" if error is not None else mean
+
+
+def _differ(row: Mapping[str, Any]) -> bool:
+    """Whether two means are further apart than chance explains."""
+    errors = row["host_error"], row["virtual_error"]
+    if None in errors or row["host_over_virtual"] is None:
+        return False
+    apart = abs(row["host_mean"] - row["virtual_mean"])
+    return bool(apart > DIFFERS_ERRORS * sum(error**2 for error in errors) ** 0.5)
+
+
+def set_ns3(f: Facts, record: Mapping[str, Any]) -> None:
+    """Set what ns-3 says of the sixty trials, of a FIFO and of RED, beside the virtual kernel."""
+    f.ns3_version = str(record["ns3"])
+    f.ns3 = table(
+        ("what", "runs of ns-3", "value", "ns-3", "virtual kernel", "ratio"),
+        (
+            (
+                "" if n else str(compared["what"]),
+                "" if n else whole(compared["runs"]["ns3"]),
+                str(row["name"]),
+                Number(row["ns3"]),
+                Number(row["virtual"]),
+                Number(row["ratio"]),
+            )
+            for compared in record["comparisons"]
+            for n, row in enumerate(compared["rows"])
+        ),
+    )
+    at_random, before_fifo, *queues = record["comparisons"]
+    few, *_, many = at_random["rows"]
+    f.ns3_few_losses, f.ns3_many_losses = Number(few["ratio"]), Number(many["ratio"])
+    f.ns3_c = Number(
+        next(row["ratio"] for row in before_fifo["rows"] if row["name"] == "C by halvings")
+    )
+    of_queues = [row["ratio"] for compared in queues for row in compared["rows"]]
+    f.ns3_queues = Numbers((min(of_queues), max(of_queues)))
