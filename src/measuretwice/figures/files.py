@@ -29,6 +29,7 @@ from measuretwice.lab import Lab, select_trials
 from measuretwice.lab.schema.results import (
     AgainstFigure,
     BoxesFigure,
+    EvennessFigure,
     FigureOf,
     OverTimeFigure,
     RegressionFigure,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     # matplotlib takes half a second to import: only what draws does so.
     from measuretwice.figures.style import DescribedFigure, Drawn
 
-# What a kind reads of a run: result.json, or the tools' own output, which not every set keeps.
-Needs = Literal["measured values", "raw files"]
+# What a kind reads of a run: result.json, what each flow got over time, or the tools' own output. Not every set keeps all.
+Needs = Literal["measured values", "series", "raw files"]
 # What a file's name ends in, by layout and scheme.
 DESK, PHONE, DARK = "", "-phone", "-dark"
 Facts = dict[str, Any]
@@ -78,6 +79,7 @@ def declared_kinds() -> dict[type[FigureOf], DeclaredKind]:
         OverTimeFigure: DeclaredKind(over_time.over_time, "raw files"),
         WindowsFigure: DeclaredKind(over_time.windows, "raw files"),
         SequenceFigure: DeclaredKind(over_time.sequence, "raw files"),
+        EvennessFigure: DeclaredKind(over_time.evenness, "series"),
     }
 
 

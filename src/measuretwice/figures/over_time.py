@@ -23,18 +23,25 @@ from measuretwice.figures.style import (
     Drawn,
     colour_of,
     in_style,
+    line_looks,
     on_phone,
     plain_axes,
     sized,
 )
 from measuretwice.lab import Lab, Value
-from measuretwice.lab.schema.results import OverTimeFigure, SequenceFigure, WindowsFigure
+from measuretwice.lab.schema.results import (
+    EvennessFigure,
+    OverTimeFigure,
+    SequenceFigure,
+    WindowsFigure,
+)
 from measuretwice.measure.connections import Trace, common_interval, traces
 from measuretwice.measure.queue import Queue, queue
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
+from measuretwice.runs.series import STEP_S, jains_over_time, series_of_run
 from measuretwice.tcp.traces import TimeSequence, interpolate, time_sequence
 
 # A run's traces, and a run in words
@@ -399,3 +406,42 @@ def _read_capture(lab: Lab, run: Result) -> TimeSequence:
             return time_sequence(parse_tcpdump(text, where.capture))
     except (ParseError, OSError, ValueError) as error:
         raise UserError(f"{folder.name}: its capture can't be read: {error}") from None
+
+
+# Jain's index over time, a line a run
+
+EVENNESS_HEIGHT_PX, EVENNESS_PHONE_HEIGHT_PX = 340, 280
+
+
+def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> Drawn:
+    """Jain's index of what all flows of a run got in each `step_s` seconds.
+
+    A row is a point: run (its flows and seed), end_s since the run's first sample, jains_index. UserError where a run
+    kept neither raw files nor a series, ParseError where its files can't be read.
+    """
+    rows: list[Row] = []
+    with in_style():
+        drawn = sized(EVENNESS_PHONE_HEIGHT_PX if on_phone() else EVENNESS_HEIGHT_PX)
+        panel = drawn.subplots()
+        plain_axes(panel)
+        names = [f"{run.value('flows'):.0f} flows, seed {run.seed}" for run in results]
+        for run, name, look in zip(results, names, line_looks(names), strict=True):
+            points = jains_over_time(series_of_run(lab, run), declared.step_s // STEP_S)
+            rows += [
+                {"run": name, "end_s": end_s, "jains_index": float(f"{index:.6g}")}
+                for end_s, index in points
+            ]
+            minutes, indices = [end_s / 60 for end_s, _ in points], [index for _, index in points]
+            panel.plot(minutes, indices, label=name, linewidth=1.4, **{**look, "markersize": 4})
+        panel.set_ylim(0, 1.04)
+        panel.set_xlim(left=0)
+        panel.set_xlabel("time (minutes)")
+        panel.set_title("Jain's index", loc="left")
+        panel.legend(frameon=False, loc="lower right")
+    last = {row["run"]: row["jains_index"] for row in rows}
+    first = {row["run"]: row["jains_index"] for row in reversed(rows)}
+    drawn.description = "Jain's index over time: " + "; ".join(
+        f"{name} begins at {first[name]:.2f} and ends at {last[name]:.2f}" for name in last
+    )
+    drawn.caption = f"each mark: what flows got in {declared.step_s} s"
+    return drawn, rows

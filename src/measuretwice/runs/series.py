@@ -19,6 +19,7 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.measure.connections import read_connections
+from measuretwice.runs.folder import ARCHIVE, raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import jains_index
 
@@ -101,6 +102,19 @@ def read_series(folder: Path) -> list[FlowSeries]:
         raise UserError(f"{path}: there is none; record the set anew with ./lab record") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
         raise UserError(f"{path}: is damaged ({error}); take it from git again") from None
+
+
+def series_of_run(lab: Lab, result: Result) -> list[FlowSeries]:
+    """Return what each flow of a run got over time: from its raw files where it has them, else from its recorded set.
+
+    UserError where neither is there.
+    """
+    folder = result.run_dir
+    if (folder / "raw").is_dir() or (folder / ARCHIVE).is_file():
+        with raw_folder(folder) as raw:
+            return list(series_of(lab, result, raw))
+    key = (result.trial, result.seed)
+    return [flow for flow in read_series(folder.parent) if (flow.trial, flow.seed) == key]
 
 
 def jains_over_time(series: Sequence[FlowSeries], steps: int = 1) -> list[tuple[int, float]]:

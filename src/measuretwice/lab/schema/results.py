@@ -121,7 +121,7 @@ class FigureOf(Strict):
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
-    what was acknowledged, against time), and `against` (the mean of the measured value
+    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). `trials` are those that it is of, and runs of theirs that have these `settings`.
     """
@@ -194,6 +194,13 @@ class SequenceFigure(FigureOf):
     kind: Literal["sequence"]
 
 
+class EvennessFigure(FigureOf):
+    """Jain's index of what the flows got in each `step_s` seconds, a multiple of ten."""
+
+    kind: Literal["evenness"]
+    step_s: int = Field(default=60, gt=0, multiple_of=10)
+
+
 class RegressionFigure(FigureOf):
     kind: Literal["regression"]
 
@@ -204,6 +211,7 @@ AnyFigure = Annotated[
     | AgainstFigure
     | BoxesFigure
     | SequenceFigure
+    | EvennessFigure
     | RegressionFigure,
     Field(discriminator="kind"),
 ]
