@@ -6,6 +6,7 @@ from measuretwice.facts import Facts, RecordedSets
 
 from .cases import set_cases
 from .elsewhere import set_elsewhere
+from .moves import set_moves
 from .results import set_results
 from .settings import set_settings
 from .testbeds import set_testbeds
@@ -21,4 +22,5 @@ def facts(sets: RecordedSets) -> Facts:
     set_results(f, sets)
     set_elsewhere(f, sets)
     set_testbeds(f, sets)
+    set_moves(f, sets)
     return f

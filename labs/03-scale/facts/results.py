@@ -38,12 +38,16 @@ from .runs import (
     BBR_IN_CUBIC,
     BBR_IN_RENO,
     BY_BUFFER,
+    CROWD_WAIT,
     CUBIC,
     CUBIC_IN_RENO,
+    DEFAULT_WAIT,
     HALF_HOUR,
     HALVES,
+    LARGE_WAIT,
     LOSSES_AT_CORE,
     LOSSES_AT_EDGE,
+    OTHERS_WAIT,
     RENO,
     RENO_RUNS,
 )
@@ -264,6 +268,7 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.indices = table(("run", "flows", "time counted", "reno", "cubic", "bbr"), rows)
     edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
     edge += [_index(sets, name, RENO) for name in LONG_WAITS]
+    edge += [_index(sets, name, CUBIC) for name in OTHERS_WAIT]
     f.even_at_edge = judge(edge, least=FAIR_INDEX)
     f.edge_index = Numbers(tuple(edge), digits=4)
     f.reno_index = Number(_index(sets, "edge-long", RENO))
@@ -291,11 +296,16 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
         )
         f.bbr_steady_index = Numbers(tuple(steady), digits=4)
     bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
-    f.bbr_uneven_at_edge = judge(bbr_edge, most=UNFAIR_AT_EDGE)
+    waiting = [_index(sets, name, BBR) for name in OTHERS_WAIT]
+    f.bbr_uneven_at_edge = judge([*bbr_edge, *waiting], most=UNFAIR_AT_EDGE)
     f.bbr_edge_index = Numbers(tuple(bbr_edge), digits=5)
+    f.bbr_edge_index_wait = Numbers(tuple(waiting), digits=5)
     f.bbr_more = Numbers(tuple(bbr_edge[1:]), digits=4)
     crowds = [_index(sets, name, BBR) for name in CROWDS]
     f.bbr_uneven_in_crowds = max(crowds) < UNFAIR_AT_CORE
+    f.bbr_crowd_short = Number(crowds[0])
+    if sets.is_recorded(CROWD_WAIT):
+        f.bbr_crowd_wait = Number(_index(sets, CROWD_WAIT, BBR))
     f.bbr_counted = seconds(measured(sets.run("core", BBR), "duration_s"))
 
     bbr = sets.run("edge-once", BBR)
@@ -394,11 +404,17 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
     # By its rule it isn't judged before there are runs that are long enough, among CUBIC.
     f.bbr_takes_40 = None
-    if "bbr_late_in_cubic" in f:
-        parts = [shares[2], *(part / 100 for part in _other_parts_of_bbr(f))]
+    if "bbr_late_in_cubic" in f and sets.is_recorded(LARGE_WAIT):
+        waiting = measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share")
+        parts = [shares[2], waiting, *(part / 100 for part in _other_parts_of_bbr(f))]
         f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
+        f.bbr_large_wait = percent(waiting)
     f.bbr_large_is_near_40 = BBR_TAKES[0] <= shares[2] <= BBR_TAKES[1]
-    f.one_percent_is_fair = measured(default, "rival_multiple") < 2
+    both = [default]
+    if sets.is_recorded(DEFAULT_WAIT):
+        both.append(sets.run(DEFAULT_WAIT, BBR_IN_RENO))
+        f.bbr_default_wait = percent(measured(both[1], "rival_share"))
+    f.one_percent_is_fair = judge(column(both, "rival_multiple"), most=2)
     f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
     f.default_times = Number(measured(default, "rival_multiple"), digits=2)
     f.large_times = Number(measured(large, "rival_multiple"), digits=2)

@@ -33,12 +33,16 @@ class RecordedSets:
         """Return another lab's recorded sets, for what this lab's pages say of them."""
         return RecordedSets(self._root, load_lab(self._root, lab))
 
+    def is_kept(self, name: str) -> bool:
+        """Return whether a benchmark's record of the kit itself is there, `sample-data/<name>`."""
+        return (self.folder.parent / name).is_file()
+
     def kit_record(self, name: str) -> dict[str, Any]:
         """Return what a benchmark recorded of the kit itself, `sample-data/<name>`; UserError where it can't be read."""
         path = self.folder.parent / name
         try:
             return read_object(path)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise UserError(f"{path}: {error}; take it from git again") from None
 
     def series(self, name: str, trial: int, seed: int = 1) -> list[FlowSeries]:
