@@ -302,7 +302,9 @@ def test_a_second_run_completes_the_series(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "1 sets: the same byte for byte\n"), done.stderr
     series = read_series(folder / "first-try")
     runs = read_set(folder / "first-try").runs
-    assert {(flow.trial, flow.seed) for flow in series} == {(run.result.trial, run.result.seed) for run in runs}
+    assert {(flow.trial, flow.seed) for flow in series} == {
+        (run.result.trial, run.result.seed) for run in runs
+    }
     assert (folder / "first-try" / SET_FILE).read_bytes() == before
     # Now nothing is missing.
     done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "first-try")
