@@ -54,7 +54,7 @@ def set_moves(f: Facts, sets: RecordedSets) -> None:
         [claim.called, _ends(claim, sets.runs(USUAL, claim.trial)), _by_wait(claim, sets), _by_length(claim, sets)]
         for claim in CLAIMS
     ]  # fmt: skip
-    headings = HEADINGS
+    headings: tuple[str, ...] = HEADINGS
     if sets.is_kept(WITNESS):
         witness = sets.kit_record(WITNESS)
         headings = (*HEADINGS, BY_KERNEL)
@@ -81,8 +81,8 @@ def _by_wait(claim: Claim, sets: RecordedSets) -> str:
     waiting = sets.runs(claim.waiting, claim.trial)
     usual = sets.runs("edge-long" if claim.waiting in OTHERS_WAIT else USUAL, claim.trial)
     longest = us(param(waiting[0], "processing_us"))
-    means = [mean(runs, claim.name) for runs in (usual, waiting)]
-    return f"{_change(claim, *means)} at {longest}"
+    change = _change(claim, mean(usual, claim.name), mean(waiting, claim.name))
+    return f"{change} at {longest}"
 
 
 def _by_length(claim: Claim, sets: RecordedSets) -> str:

@@ -59,6 +59,9 @@ from .runs import (
 RENO_SMALLEST, BBR_SMALLEST, RENO_TENTH = 17, 20, 21
 RENO_DEEPEST, CUBIC_DEEPEST, VEGAS_DEEPEST = 37, 38, 39
 VEGAS_BESIDE_CUBIC, BBR_BESIDE_CUBIC = 43, 44
+# Where each further buffer's four trials begin; and sets that are still to be recorded.
+BUFFERS_BEGIN = range(17, 41, 4)
+TENTH_WAIT, RADIO_CLEAN = "tenth-wait-1-ms", "radio-no-loss"
 # As the source printed them, in Mbit/s: by cable, and behind the NAT.
 PUBLISHED = {13: (238.0, 114.0), 14: (217.0, 141.0), 15: (18.3, 182.0), 16: (273.0, 155.0)}
 
@@ -111,17 +114,36 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     """The verdicts on the four, judged at each of the hosts' waits: one that differs from wait to wait can't be told."""
     by_wait = [sets.runs(name) for name in PATHS]
     goodput, rtt = ([_values_by_trial(runs, name) for runs in by_wait] for name in (GOODPUT, RTT))
+    by_buffer = sets.runs("buffers")
+    groups = (CABLE, *(range(first, first + 4) for first in BUFFERS_BEGIN))
     f.bbr_is_fastest_over_radio = agreed(
-        _has_so_many_above(values, RADIO, BBR_BY_RADIO, 0) for values in goodput
+        [
+            *(_has_so_many_above(values, RADIO, BBR_BY_RADIO, 0) for values in goodput),
+            _fastest_in(sets, RADIO_CLEAN, RADIO),
+        ]
     )
     f.bbr_is_fastest_by_cable = agreed(
-        _has_so_many_above(values, CABLE, BBR, 0) for values in goodput
+        [
+            *(_has_so_many_above(values, CABLE, BBR, 0) for values in goodput),
+            *(
+                _has_so_many_above(_values_by_trial(by_buffer, GOODPUT), group, group[-1], 0)
+                for group in groups
+            ),
+            _fastest_in(sets, TENTH_WAIT, range(RENO_TENTH, RENO_TENTH + 4)),
+        ]
     )
     f.vegas_is_slowest_by_cable = agreed(
         _has_so_many_above(values, CABLE, VEGAS, 3) for values in goodput
     )
+    rtt_by_buffer = _values_by_trial(by_buffer, RTT)
     f.vegas_waits_least_by_cable = agreed(
-        _has_so_many_above(values, CABLE, VEGAS, 3) for values in rtt
+        [
+            *(_has_so_many_above(values, CABLE, VEGAS, 3) for values in rtt),
+            *(_has_so_many_above(rtt_by_buffer, group, group[2], 3) for group in groups),
+        ]
+    )
+    f.vegas_rtt_by_buffer = Numbers(
+        tuple(mean_of(rtt_by_buffer[group[2]]) for group in groups), "ms"
     )
     f.vegas_waits_least_over_radio = agreed(
         _has_so_many_above(values, RADIO, VEGAS_BY_RADIO, 3) for values in rtt
@@ -157,6 +179,13 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     f.cubic_kept_by_wait = Numbers(
         tuple(mean_of(column(by_trial(runs)[CUBIC], "client_kept_ratio")) for runs in by_wait)
     )
+
+
+def _fastest_in(sets: RecordedSets, name: str, path: range) -> Judgement:
+    """Whether BBR, the last of these trials, is surely the fastest in a set; None also before that is recorded."""
+    if not sets.is_recorded(name):
+        return None
+    return _has_so_many_above(_values_by_trial(sets.runs(name), GOODPUT), path, path[-1], 0)
 
 
 def _reno_by_losses(f: Facts, runs: Sequence[Result]) -> None:
