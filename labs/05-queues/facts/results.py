@@ -53,6 +53,8 @@ NO_DIFFERENCE_RATIO = 0.01
 SHORT_FIFOS = ("short-fifo-66", "short-fifo-100")
 # Two disciplines before one receiver, by how long a host may let a packet wait.
 TWO_ARMS = ("two-arms", "two-arms-wait-1-ms")
+# The same with 100 Mbit/s on every link; and over a round trip of 100 ms, which is still to be recorded.
+EQUAL_LINKS, LONG_PATH = "equal-links", "two-arms-100-ms"
 WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
 
 
@@ -220,8 +222,24 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
         for name in TWO_ARMS
     ]
     verdicts = [_verdicts(fifo, red) for fifo, red in arms]
-    for name in verdicts[0]:
-        setattr(f, name, agreed(of_wait[name] for of_wait in verdicts))
+    equal = _verdicts(
+        *(sets.runs(EQUAL_LINKS, discipline=which) for which in ("pfifo_fast", "red"))
+    )
+    f.fifo_is_faster, f.red_keeps_the_queue_short = (
+        agreed(of_wait[name] for of_wait in verdicts)
+        for name in ("fifo_is_faster", "red_keeps_the_queue_short")
+    )
+    f.red_shares_less_evenly = agreed(of["red_shares_less_evenly"] for of in (*verdicts, equal))
+    f.red_uses_the_link_as_well = agreed(
+        [*(of_wait["red_uses_the_link_as_well"] for of_wait in verdicts), _uses_a_long_path(sets)]
+    )
+    f.even_jains = Numbers(
+        tuple(
+            mean(sets.runs(name, discipline=which), "jains_index")
+            for name in (TWO_ARMS[1], EQUAL_LINKS)
+            for which in ("pfifo_fast", "red")
+        )
+    )
     f.two_arms_by_wait = table(
         ("a host waits up to", "discipline", "runs", "goodput of both (Mbit/s)", "ping under load (ms)",
          "drops a run", "Jain's index"),
@@ -239,6 +257,14 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
             for runs in pair
         ),
     )  # fmt: skip
+
+
+def _uses_a_long_path(sets: RecordedSets) -> Judgement:
+    """Whether RED uses the link as well over a long round trip; None also before that is recorded."""
+    if not sets.is_recorded(LONG_PATH):
+        return None
+    arms = (sets.runs(LONG_PATH, discipline=which) for which in ("pfifo_fast", "red"))
+    return _verdicts(*arms)["red_uses_the_link_as_well"]
 
 
 def _verdicts(fifo: Sequence[Result], red: Sequence[Result]) -> dict[str, Judgement]:
@@ -302,15 +328,14 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
     marked = sets.runs("disciplines", ecn="on")
     f.ecn_marks = Number(mean(marked, "queue_marks"), digits=2)
     f.ecn_drops = Number(mean(marked, "queue_drops"), digits=2)
-    without = {
-        (run.params["discipline"], run.seed): measured(run, "busy_ping_mean_ms")
-        for run in sets.runs("disciplines", ecn="off")
-    }
     changes = [
-        abs(measured(run, "busy_ping_mean_ms") / without[run.params["discipline"], run.seed] - 1)
-        for run in marked
+        mean(of_discipline, "busy_ping_mean_ms") / mean(without, "busy_ping_mean_ms") - 1
+        for of_discipline in by_trial(marked).values()
+        for without in [
+            sets.runs("disciplines", ecn="off", discipline=of_discipline[0].params["discipline"])
+        ]
     ]
-    f.ecn_ping_change = percent(statistics.fmean(changes), 2)
+    f.ecn_ping_change = percent(max(map(abs, changes)), 2)
 
 
 def _packet_by_packet(f: Facts, sets: RecordedSets) -> None:
