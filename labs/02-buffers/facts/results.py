@@ -330,7 +330,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
 
 
 def _arm(sets: RecordedSets, name: str) -> str:
-    """What sets a set of thirty runs apart from the others."""
+    """Return what sets a set of thirty runs apart from the others."""
     return "offloads on" if name == OFFLOADS_ON else f"a host waits up to {_wait(sets, name)}"
 
 
@@ -421,12 +421,12 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
 
 
 def _use_of_three_buffers(sets: RecordedSets, name: str) -> dict[int, Interval]:
-    """HighSpeed TCP's mean use of the link with each of the buffers of which the source says something, in bytes."""
+    """Return HighSpeed TCP's mean use of the link with each of the buffers of which the source says something, in bytes."""
     return {buffer: _use_of(sets, name, buffer) for buffer in (FIVE_PERCENT, A_TENTH, A_FIFTH)}
 
 
 def _use_of(sets: RecordedSets, name: str, buffer_bytes: int) -> Interval:
-    """HighSpeed TCP's mean use of the link, in percent, with one buffer."""
+    """Return HighSpeed TCP's mean use of the link, in percent, with one buffer."""
     runs = sets.runs(name, congestion_control="highspeed", buffer_bytes=buffer_bytes)
     return Interval.of_mean(percents(runs, "utilisation"), "%")
 

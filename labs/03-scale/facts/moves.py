@@ -71,13 +71,13 @@ def set_moves(f: Facts, sets: RecordedSets) -> None:
 
 
 def _ends(claim: Claim, runs: Sequence[Result]) -> str:
-    """The least and the most of single runs."""
+    """Return the least and the most of single runs."""
     values = column(runs, claim.name)
     return _change(claim, min(values), max(values), "to")
 
 
 def _by_wait(claim: Claim, sets: RecordedSets) -> str:
-    """The means at both waits; of BBR alone two runs of half an hour."""
+    """Return the means at both waits; of BBR alone two runs of half an hour."""
     waiting = sets.runs(claim.waiting, claim.trial)
     usual = sets.runs("edge-long" if claim.waiting in OTHERS_WAIT else USUAL, claim.trial)
     longest = us(param(waiting[0], "processing_us"))
@@ -86,7 +86,7 @@ def _by_wait(claim: Claim, sets: RecordedSets) -> str:
 
 
 def _by_length(claim: Claim, sets: RecordedSets) -> str:
-    """The mean of ten runs of three minutes, and one of half an hour; empty where there is none."""
+    """Return the mean of ten runs of three minutes, and one of half an hour; empty where there is none."""
     longer = sets.runs("edge-long", claim.trial)
     if not longer:
         return ""
@@ -94,7 +94,7 @@ def _by_length(claim: Claim, sets: RecordedSets) -> str:
 
 
 def _by_kernel(claim: Claim, witness: Mapping[str, Any]) -> str:
-    """The virtual kernel's mean and the host's, of a smaller link; empty where that value wasn't compared."""
+    """Return the virtual kernel's mean and the host's, of a smaller link; empty where that value wasn't compared."""
     for setting in witness["settings"]:
         if setting["setting"] == WITNESSED[claim.trial]:
             for row in setting["values"]:
@@ -104,7 +104,7 @@ def _by_kernel(claim: Claim, witness: Mapping[str, Any]) -> str:
 
 
 def _change(claim: Claim, first: float, second: float, word: str = "→") -> str:
-    """Two values, in bold where they are further apart than `MOVED`."""
+    """Return two values, in bold where they are further apart than `MOVED`."""
     scale = 100 if claim.percent else 1
     text = f"{Number(scale * first)} {word} {Number(scale * second)}"
     return f"**{text}**" if max(first, second) > MOVED * min(first, second) else text

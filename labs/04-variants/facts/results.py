@@ -182,7 +182,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
 
 
 def _fastest_in(sets: RecordedSets, name: str, path: range) -> Judgement:
-    """Whether BBR, the last of these trials, is surely the fastest in a set; None also before that is recorded."""
+    """Return whether BBR, the last of these trials, is surely the fastest in a set; None also before that is recorded."""
     if not sets.is_recorded(name):
         return None
     return _has_so_many_above(_values_by_trial(sets.runs(name), GOODPUT), path, path[-1], 0)

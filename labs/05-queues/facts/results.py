@@ -260,7 +260,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
 
 
 def _uses_a_long_path(sets: RecordedSets) -> Judgement:
-    """Whether RED uses the link as well over a long round trip; None also before that is recorded."""
+    """Return whether RED uses the link as well over a long round trip; None also before that is recorded."""
     if not sets.is_recorded(LONG_PATH):
         return None
     arms = (sets.runs(LONG_PATH, discipline=which) for which in ("pfifo_fast", "red"))

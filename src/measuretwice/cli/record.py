@@ -70,13 +70,7 @@ def record(
     if verify:
         sets = {wanted.name: recorded.read_set(samples / wanted.name) for wanted in chosen}
         if note:
-            noted = recorded.verifications(samples)
-            chosen = [
-                wanted
-                for wanted in chosen
-                if not recorded.still_verified(noted, sets[wanted.name], batch.scripts)
-                or (only and recording.lacks_series(samples / wanted.name, wanted))
-            ]
+            chosen = [w for w in chosen if _is_to_be_noted(batch, samples, w, sets[w.name], only)]
 
     problems: list[str] = []
     # All sets' runs at once, so that no CPU waits for a set's last one; but what is noted is noted set by set.
@@ -100,6 +94,19 @@ def record(
     if not problems:
         print(f"{len(chosen)} sets: {done}")
     return 1 if problems else 0
+
+
+def _is_to_be_noted(
+    batch: Batch,
+    samples: Path,
+    wanted: recording.SetToRecord,
+    of_set: recorded.RecordedSet,
+    only: Sequence[str],
+) -> bool:
+    """Return whether a set has no note that is still true; or is named by --only and lacks what its flows got over time."""
+    if not recorded.still_verified(recorded.verifications(samples), of_set, batch.scripts):
+        return True
+    return bool(only) and recording.lacks_series(samples / wanted.name, wanted)
 
 
 def _facts(root: Path, lab: Lab, as_json: bool) -> int:
