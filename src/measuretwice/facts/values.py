@@ -329,10 +329,10 @@ class Facts:
 
     def joined(self, others: Facts) -> Facts:
         """Return these facts, and others' where these have none of that name."""
-        known, sources = (
+        facts, sources = (
             {**others.__dict__[name], **self.__dict__[name]} for name in ("known", "sources")
         )
-        return Facts(known, sources)
+        return Facts(facts, sources)
 
     def __setattr__(self, name: str, value: Fact) -> None:
         facts: dict[str, Fact] = self.__dict__["known"]
