@@ -10,6 +10,7 @@ from measuretwice.facts import (
     Number,
     Numbers,
     RecordedSets,
+    agreed,
     cell,
     column,
     judge,
@@ -50,9 +51,12 @@ from .runs import (
     OTHERS_WAIT,
     RENO,
     RENO_RUNS,
+    pooled_c,
 )
-from .waits import CORE_WAIT, HALVES_WAIT, LONG_WAITS, USUAL, WAITS
+from .testbeds import CLOUDLAB, FABRIC, published_fairness, published_losses
+from .waits import CORE_WAIT, HALVES_WAIT, LONG_WAITS, STEADILY_EVEN, USUAL, WAITS
 
+OFFLOADS_ON = ("edge-offloads-on", "core-offloads-on")
 CROWDS = ("intermediate-300", "intermediate-500", "core")
 EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
 BASE_DELAYS = ("core", "core-100-ms", "core-200-ms")
@@ -64,8 +68,6 @@ MIXES = (
 # The claims as they were published, and how they are taken where they give no range.
 SAME_C, FAIR_INDEX = 1.1, 0.99
 UNFAIR_AT_CORE, UNFAIR_AT_EDGE = 0.5, 0.75
-# What lasts is even above this.
-STEADILY_EVEN = 0.9
 CUBIC_TAKES, BBR_TAKES = (0.7, 0.8), (0.35, 0.45)
 BBR_TAKES_PUBLISHED, BBR_TAKES_REPRODUCED = 0.4, 0.0096
 # Fewer halvings a flow than this don't even out; with fewer than the second slow start still shows.
@@ -88,12 +90,14 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
     """Reno alone, a run of each scale: C by halvings."""
     runs = [sets.run(name, RENO) for name in EACH_SCALE]
     c = column(runs, "c_by_halvings")
-    f.c_is_one = max(c) <= SAME_C * min(c)
+    swept = [sets.runs(name, RENO) for name in WAITS]
+    waiting = [sets.run(name, RENO) for name in LONG_WAITS]
+    pooled = [pooled_c(run) for run in (*runs, *waiting)]
+    pooled += [statistics.fmean(map(pooled_c, of_wait)) for of_wait in swept]
+    f.c_is_one = max(pooled) <= SAME_C * min(pooled)
+    f.c_pooled = Numbers(tuple(pooled))
+    f.c_pooled_runs = whole(len(runs) + len(waiting) + sum(map(len, swept)))
     f.c = Numbers(tuple(c))
-    f.c_halvings = whole(sum(column(runs, "halvings")))
-    f.c_least_certain = _by_chance(
-        min(runs, key=lambda run: measured(run, "halvings")), "c_by_halvings"
-    )
     up_to_a_hundred = column(runs[:4], "c_by_halvings")
     f.c_to_100 = Numbers(tuple(up_to_a_hundred))
     f.c_is_one_up_to_a_hundred = max(up_to_a_hundred) <= SAME_C * min(up_to_a_hundred)
@@ -154,7 +158,21 @@ def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
         measured(core_run, "c_by_drops") > mean_interval(sets.runs(name, RENO), "c_by_drops").high_value
         for core_run, name in ((core_long, USUAL), (sets.run(CORE_WAIT, RENO), WAITS[2]))
     ]  # fmt: skip
-    f.c_drops_by_scale = above[0] if len(set(above)) == 1 else None
+    offloads_edge, offloads_core = (sets.runs(name, RENO) for name in OFFLOADS_ON)
+    above.append(
+        measured(offloads_core[0], "c_by_drops")
+        > mean_interval(offloads_edge, "c_by_drops").high_value
+    )
+    f.c_drops_offloads = Numbers(
+        (mean(offloads_edge, "c_by_drops"), measured(offloads_core[0], "c_by_drops"))
+    )
+    losses = published_losses(sets)
+    both = {
+        testbed: [losses["20", flows].value(testbed, "c_by_drops") for flows in ("10", "1000")]
+        for testbed in (CLOUDLAB, FABRIC)
+    }
+    f.c_drops_fabric = Numbers(tuple(both[FABRIC]))
+    f.c_drops_by_scale = agreed([*above, *(core > at_edge for at_edge, core in both.values())])
     f.c_drops_edge = Numbers(tuple(c_edge))
     f.c_drops_core = c_core
     f.c_drops_100 = Number(measured(sets.run("intermediate", RENO), "c_by_drops"))
@@ -297,7 +315,19 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
         f.bbr_steady_index = Numbers(tuple(steady), digits=4)
     bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
     waiting = [_index(sets, name, BBR) for name in OTHERS_WAIT]
-    f.bbr_uneven_at_edge = judge([*bbr_edge, *waiting], most=UNFAIR_AT_EDGE)
+    testbeds = [
+        cell.value(testbed, "index")
+        for (rtt_ms, flows, name), cell in published_fairness(sets).items()
+        if name == "bbr" and int(flows) <= 50
+        for testbed in (CLOUDLAB, FABRIC)
+    ]
+    f.bbr_edge_testbeds = Numbers((min(testbeds), max(testbeds)), digits=2)
+    f.bbr_is_even_at_our_edge = min(*bbr_edge, *waiting) > UNFAIR_AT_EDGE
+    # "Down to": one of our runs is enough; and one of a testbed's keeps it open.
+    if min(*bbr_edge, *waiting) <= UNFAIR_AT_EDGE:
+        f.bbr_uneven_at_edge = True
+    else:
+        f.bbr_uneven_at_edge = None if min(testbeds) <= UNFAIR_AT_EDGE else False
     f.bbr_edge_index = Numbers(tuple(bbr_edge), digits=5)
     f.bbr_edge_index_wait = Numbers(tuple(waiting), digits=5)
     f.bbr_more = Numbers(tuple(bbr_edge[1:]), digits=4)

@@ -25,7 +25,7 @@ from measuretwice.facts.values import Cell, count
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
 
-from .runs import BBR, CUBIC, RENO
+from .runs import BBR, CUBIC, RENO, pooled_c
 
 CLOUDLAB, FABRIC = "CloudLab", "FABRIC"
 UP_TO_1_GBIT = (
@@ -68,7 +68,7 @@ def set_testbeds(f: Facts, sets: RecordedSets) -> None:
     _losses(f, cells)
     _how_often(f, cells)
     _own_edge(f, sets, cells[0][1])
-    fairness = _cells(sets, "fairness.csv", "testbed", "rtt_ms", "flows", "algorithm")
+    fairness = published_fairness(sets)
     _fairness(f, sets, fairness)
     _evenness(f, cells, fairness)
 
@@ -76,6 +76,11 @@ def set_testbeds(f: Facts, sets: RecordedSets) -> None:
 def published_losses(sets: RecordedSets) -> dict[tuple[str, ...], Published]:
     """Return the published cells of Reno alone, by base delay (ms) and flows."""
     return _cells(sets, "losses.csv", "testbed", "rtt_ms", "flows")
+
+
+def published_fairness(sets: RecordedSets) -> dict[tuple[str, ...], Published]:
+    """Return the published cells of one algorithm alone, by base delay (ms), flows and algorithm."""
+    return _cells(sets, "fairness.csv", "testbed", "rtt_ms", "flows", "algorithm")
 
 
 def _cells(
@@ -143,6 +148,7 @@ def _constants(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
     f.testbed_c_agrees = f.testbed_c_up_to_1_gbit_apart.value < 1.1
     unsettled = [run for run, _ in cells if _unsettled(run)]
     f.unsettled_c = Numbers(tuple(measured(run, "c_by_halvings") for run in unsettled))
+    f.unsettled_pooled = Numbers(tuple(map(pooled_c, unsettled)))
     f.unsettled_each = Numbers(tuple(_each(run).value for run in unsettled), digits=2)
     f.unsettled_are_core_far = {set_cell(run) for run in unsettled} == set(FAR[2:])
     f.testbed_c_drops = _beside(

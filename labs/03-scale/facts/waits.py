@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from measuretwice.facts import (
@@ -14,6 +15,7 @@ from measuretwice.facts import (
     mean,
     mean_interval,
     measured,
+    ms,
     param,
     percents,
     table,
@@ -21,8 +23,10 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.facts.values import Cell, Probability
+from measuretwice.measure.signatures import BBR_LEAST_WINDOW_SEGMENTS
+from measuretwice.parse.ss import parse_ss_samples
 from measuretwice.runs.result import Result
-from measuretwice.runs.series import STEP_S, FlowSeries, jains_over_time
+from measuretwice.runs.series import STEP_S, FlowSeries, jains_over_time, series_of_run
 from measuretwice.stats.intervals import jains_index
 from measuretwice.stats.two_samples import rank_sum
 
@@ -40,6 +44,10 @@ MIXES_WAIT = "edge-mixes-wait-1-ms"
 CORE_WAIT, HALVES_WAIT = "core-wait-1-ms", "core-half-wait-1-ms"
 # Crowds of BBR flows that run for ten minutes or more; steady is what their last five minutes say.
 BBR_CROWD, BBR_CORE, STEADY_S = "intermediate-300-bbr-long", "core-bbr-long", 300
+# What lasts is even above this index; a minute is so many steps of a series.
+STEADILY_EVEN, MINUTE_STEPS = 0.9, 60 // STEP_S
+# A crowd at edge that finds its common step, with its raw files.
+EDGE_CROWD, HOSTS = "edge-150-bbr", 10
 # One BBR flow against 999 of CUBIC: its share is of the last so many seconds.
 ONE_BBR, ONE_BBR_S = "core-one-bbr-long", 100
 
@@ -50,7 +58,8 @@ def set_waits(f: Facts, sets: RecordedSets) -> None:
     _batches(f, sets)
     _more_flows(f, sets)
     _mixes(f, sets)
-    if sets.is_recorded(BBR_CROWD) and sets.is_recorded(BBR_CORE):
+    _common_step(f, sets)
+    if sets.is_recorded(BBR_CROWD):
         _crowds_of_bbr(f, sets)
     if sets.is_recorded(ONE_BBR):
         _one_bbr(f, sets)
@@ -186,29 +195,82 @@ def late_share(flows: Sequence[FlowSeries], rival: str) -> float:
 
 
 def _crowds_of_bbr(f: Facts, sets: RecordedSets) -> None:
-    """Crowds of BBR flows over time: Jain's index of each minute, and of the last five."""
+    """Crowds of BBR flows over time: Jain's index of each minute, of the last five, and from when on they are even."""
     crowds = [sets.series(BBR_CROWD, BBR, run.seed) for run in sets.runs(BBR_CROWD, BBR)]
     core = sets.series(BBR_CORE, BBR)
-    of_crowds, of_core = [steady_index(flows) for flows in crowds], steady_index(core)
     f.bbr_crowd_flows = whole(len(crowds[0]))
-    f.bbr_steady_crowds = Numbers(tuple(of_crowds), digits=4)
-    f.bbr_steady_core = Number(of_core)
-    f.bbr_core_minutes = Number(param(sets.run(BBR_CORE, BBR), "duration_s") / 60, "min", 2)
-    minute = 60 // STEP_S
-    over_time = [dict(jains_over_time(flows, minute)) for flows in (*crowds, core)]
-    at = sorted({time_s for times in over_time for time_s in times})
-    chosen = [time_s for n, time_s in enumerate(at) if n < 10 or n % 5 == 4]
-    f.bbr_over_time = table(
-        ("minute that ends at", *(f"{len(flows)} flows, seed {seed}" for seed, flows in enumerate(crowds, 1)),
-         f"{len(core)} flows"),
-        (
-            (
-                Number(time_s / 60, "min", 3),
-                *(Number(times[time_s]) if time_s in times else "" for times in over_time),
-            )
-            for time_s in chosen
-        ),
-    )  # fmt: skip
+    f.bbr_steady_crowds = Numbers(tuple(map(steady_index, crowds)), digits=4)
+    f.bbr_steady_core = Number(steady_index(core), digits=4)
+    f.bbr_crowd_lasts, f.bbr_core_lasts = (
+        Number(param(sets.runs(name, BBR)[0], "duration_s") / 60, "min", 2)
+        for name in (BBR_CROWD, BBR_CORE)
+    )
+    minutes = [jains_over_time(flows, MINUTE_STEPS) for flows in crowds]
+    even_from = [even_from_s(points) for points in minutes]
+    f.bbr_crowds_even_from = Numbers(
+        tuple(from_s / 60 for from_s in even_from if from_s is not None), "min", 2
+    )
+    f.bbr_crowds_become_even = None not in even_from
+    uneven = [
+        index
+        for points, from_s in zip(minutes, even_from, strict=True)
+        for end_s, index in points
+        if from_s is None or end_s < from_s - 60
+    ]
+    f.bbr_crowds_uneven = Numbers((min(uneven), max(uneven)), digits=2)
+    of_core = even_from_s(jains_over_time(core, MINUTE_STEPS))
+    f.bbr_core_becomes_even = of_core is not None
+    f.bbr_core_even_from = Number((of_core or 0) / 60, "min", 2)
+
+
+def even_from_s(points: Sequence[tuple[int, float]]) -> int | None:
+    """Return the end of the first span from which on all are even; None where the last isn't."""
+    from_s = None
+    for end_s, index in reversed(points):
+        if index < STEADILY_EVEN:
+            break
+        from_s = end_s
+    return from_s
+
+
+def _common_step(f: Facts, sets: RecordedSets) -> None:
+    """A crowd of BBR flows at edge, looked at every five seconds: how many are in ProbeRTT at once, and which least round trip
+    they believe in."""
+    run = sets.run(EDGE_CROWD, BBR)
+    every_s = param(run, "sample_interval_s")
+    samples = [
+        sample
+        for host in range(HOSTS)
+        for sample in parse_ss_samples(sets.raw_text(run, f"sender-{host}/ss.txt"), "ss.txt")
+    ]
+    begin_s = min(sample.time_s for sample in samples)
+    seen: dict[int, list[tuple[float, bool]]] = {}
+    for sample in samples:
+        at = round((sample.time_s - begin_s) / every_s)
+        seen.setdefault(at, []).extend(
+            (float(str(state["mrtt"])), (socket.cwnd_segments or 0) <= BBR_LEAST_WINDOW_SEGMENTS)
+            for socket in sample.sockets
+            if (state := socket.algorithm) and "mrtt" in state
+        )
+    rows = [
+        (at * every_s, [rtt for rtt, _ in flows], sum(probes for _, probes in flows))
+        for at, flows in sorted(seen.items())
+        if len(flows) == param(run, "flows")
+    ]
+    halved = next(
+        n
+        for n in range(1, len(rows))
+        if statistics.median(rows[n][1]) < 0.5 * statistics.median(rows[n - 1][1])
+    )
+    before, after = rows[:halved], rows[halved:]
+    f.step_flows, f.step_at = whole(param(run, "flows")), whole(after[0][0], "s")
+    f.step_rtt_before = ms(statistics.median(statistics.median(rtts) for _, rtts, _ in before))
+    f.step_rtt_after = ms(statistics.median(statistics.median(rtts) for _, rtts, _ in after[2:]))
+    f.step_probing_before = whole(max(probes for _, _, probes in before))
+    f.step_probing_after = whole(max(probes for _, _, probes in after))
+    f.step_all_probe_at_once = f.step_probing_after.value == param(run, "flows")
+    points = jains_over_time(series_of_run(sets.lab, run), 3)
+    f.step_index_first, f.step_index_last = Number(points[0][1]), Number(points[-1][1], digits=4)
 
 
 def _one_bbr(f: Facts, sets: RecordedSets) -> None:
