@@ -39,6 +39,9 @@ def _steps(f: Facts, sets: RecordedSets) -> None:
     steps = step_names(sets)
     within = [count_within(sets, sets.runs(name)) for name in steps]
     f.steps = whole(len(steps))
+    claimed = {run.trial for run in sets.runs(steps[-1])}
+    at_length = [run for run in sets.runs(steps[6]) if run.trial in claimed]
+    f.in_range_at_240 = whole(count_within(sets, at_length))
     f.in_range_first, f.in_range_loss, f.in_range_longer = map(whole, within[:3])
     f.in_range_mtu, f.in_range_offloads, f.in_range_last = map(whole, within[5:])
     f.first_runs, f.last_runs = (whole(len(sets.runs(steps[n]))) for n in (0, -1))

@@ -233,6 +233,10 @@ def _how_often(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
 
 def _own_edge(f: Facts, sets: RecordedSets, cell: Published) -> None:
     """Ten Reno flows at edge, ten short runs: how far single ones lie apart, and CloudLab's value."""
+    with_offloads = sets.run("core-offloads-on", RENO)
+    f.offloads_start = whole(
+        measured(with_offloads, "all_queue_drops") - measured(with_offloads, "queue_drops")
+    )
     runs = sets.runs("edge-ten-times", RENO)
     each = [_each(run).value for run in runs]
     f.testbed_ten_each = Numbers(tuple(each), digits=2)

@@ -198,13 +198,8 @@ def _crowds_of_bbr(f: Facts, sets: RecordedSets) -> None:
     """Crowds of BBR flows over time: Jain's index of each minute, of the last five, and from when on they are even."""
     crowds = [sets.series(BBR_CROWD, BBR, run.seed) for run in sets.runs(BBR_CROWD, BBR)]
     core = sets.series(BBR_CORE, BBR)
-    f.bbr_crowd_flows = whole(len(crowds[0]))
     f.bbr_steady_crowds = Numbers(tuple(map(steady_index, crowds)), digits=4)
     f.bbr_steady_core = Number(steady_index(core), digits=4)
-    f.bbr_crowd_lasts, f.bbr_core_lasts = (
-        Number(param(sets.runs(name, BBR)[0], "duration_s") / 60, "min", 2)
-        for name in (BBR_CROWD, BBR_CORE)
-    )
     minutes = [jains_over_time(flows, MINUTE_STEPS) for flows in crowds]
     even_from = [even_from_s(points) for points in minutes]
     f.bbr_crowds_even_from = Numbers(
@@ -263,10 +258,9 @@ def _common_step(f: Facts, sets: RecordedSets) -> None:
         if statistics.median(rows[n][1]) < 0.5 * statistics.median(rows[n - 1][1])
     )
     before, after = rows[:halved], rows[halved:]
-    f.step_flows, f.step_at = whole(param(run, "flows")), whole(after[0][0], "s")
+    f.step_at = whole(after[0][0], "s")
     f.step_rtt_before = ms(statistics.median(statistics.median(rtts) for _, rtts, _ in before))
     f.step_rtt_after = ms(statistics.median(statistics.median(rtts) for _, rtts, _ in after[2:]))
-    f.step_probing_before = whole(max(probes for _, _, probes in before))
     f.step_probing_after = whole(max(probes for _, _, probes in after))
     f.step_all_probe_at_once = f.step_probing_after.value == param(run, "flows")
     points = jains_over_time(series_of_run(sets.lab, run), 3)
