@@ -302,17 +302,12 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     bbr_core = [_index(sets, name, BBR) for name in BASE_DELAYS]
     f.bbr_uneven_early_at_core = judge(bbr_core, most=UNFAIR_AT_CORE)
     f.bbr_core_index = Numbers(tuple(bbr_core))
-    f.bbr_uneven_at_core = None
-    if "bbr_steady_core" in f:
-        steady = [*f.bbr_steady_crowds.values, f.bbr_steady_core.value]
-        f.bbr_uneven_at_core = (
-            True
-            if max(steady) <= UNFAIR_AT_CORE
-            else False
-            if min(steady) > STEADILY_EVEN
-            else None
-        )
-        f.bbr_steady_index = Numbers(tuple(steady), digits=4)
+    steady = [*f.bbr_steady_crowds.values, f.bbr_steady_core.value]
+    f.bbr_steady_index = Numbers(tuple(steady), digits=5)
+    if max(steady) <= UNFAIR_AT_CORE:
+        f.bbr_uneven_at_core = True
+    else:
+        f.bbr_uneven_at_core = False if min(steady) > STEADILY_EVEN else None
     bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
     waiting = [_index(sets, name, BBR) for name in OTHERS_WAIT]
     testbeds = [

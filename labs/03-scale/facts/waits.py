@@ -59,8 +59,7 @@ def set_waits(f: Facts, sets: RecordedSets) -> None:
     _more_flows(f, sets)
     _mixes(f, sets)
     _common_step(f, sets)
-    if sets.is_recorded(BBR_CROWD):
-        _crowds_of_bbr(f, sets)
+    _crowds_of_bbr(f, sets)
     if sets.is_recorded(ONE_BBR):
         _one_bbr(f, sets)
 
