@@ -437,7 +437,10 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
         panel.set_xlim(left=0)
         panel.set_xlabel("time (minutes)")
         panel.set_title("Jain's index", loc="left")
-        panel.legend(frameon=False, loc="lower right")
+        panel.legend(
+            frameon=False, loc="lower right", ncols=2, borderaxespad=0, handlelength=1.6,
+            handletextpad=0.4, columnspacing=0.8, fontsize="small",
+        )  # fmt: skip
     last = {row["run"]: row["jains_index"] for row in rows}
     first = {row["run"]: row["jains_index"] for row in reversed(rows)}
     drawn.description = "Jain's index over time: " + "; ".join(
