@@ -109,6 +109,11 @@ browser-order: setup ## which functions of the browser's kernel stand in one pag
 class: setup ## a class of sixty, some of whom cheat, is run and graded: a quarter of an hour
 	PYTHONPATH=src:tests/support $(PYTHON) tests/support/sixty.py
 
+# What pages may quote takes longer: each says how long, in its first lines.
+witnesses: setup ## what others measure of the same networks, in short; half an hour, and a line for each package that is missing
+	@for by in $(if $(ARGS),"$(ARGS)","witness.py" "against_ns3.py --quick" "selftests.py --quick" "against_stock.py --quick"); do \
+		echo "benchmarks/$$by"; $(PYTHON) benchmarks/$$by || exit; done
+
 bench: setup ## how fast it is: virtual seconds per second
 	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src:tests/support $(PYTHON) "$$file" $(ARGS); done
 

@@ -100,6 +100,11 @@ def test_all_is_done_from_source_each_night_and_for_each_version() -> None:
     # And both machines are built, on two releases of Debian.
     assert jobs["machines"]["strategy"]["matrix"]["image"] == ["debian:12", "debian:13"]
     assert jobs["machines"]["steps"][-1]["run"] == "make machines-verify"
+    assert jobs["witnesses"]["steps"][-1]["run"] == "make witnesses ARGS='${{ matrix.by }}'"
+    assert all(
+        (ROOT / "benchmarks" / by.split()[0]).is_file()
+        for by in jobs["witnesses"]["strategy"]["matrix"]["by"]
+    )
     assert not [step for step in steps(nightly) if "cache" in step.get("uses", "")]
 
 
