@@ -21,11 +21,8 @@ from measuretwice.stats.intervals import jains_index
 FLOATS = 1e-9
 # How far arrived may be above sent, by what each end's clock covers; rounded means from their parts; an index in a row.
 ENDS, MEANS = 0.1, 0.01
-# In a table of so few rows most say nothing.
-FEW = 2
-PERCENT = 0.01
-# A number above 1 that may well be per cent.
-PERHAPS_PERCENT = 1.5
+# In a table of so few rows most say nothing; per cent, and a number above 1 that may well be per cent.
+FEW, PERCENT, PERHAPS_PERCENT = 2, 0.01, 1.5
 # What a rule yields: the kind of what is off, and a text for a person.
 Offences = Iterator[tuple[str, str]]
 
@@ -329,10 +326,9 @@ def ratios(row: Row) -> Offences:
 @rule
 def no_more_than(row: Row) -> Offences:
     for name, other, slack, kind, text in AT_MOST:
-        if kind == "halvings" and "bbr" in row.label.lower():
-            # It halves nothing: what is counted of it are recoveries, and one may end before anything was sent again.
-            continue
-        more = row.has(name, other) and row[name].low > row[other].high * (1 + slack)
+        # BBR halves nothing: what is counted of it are recoveries, and one may end before anything was sent again.
+        exempt = kind == "halvings" and "bbr" in row.label.lower()
+        more = row.has(name, other) and row[name].low > row[other].high * (1 + slack) and not exempt
         if more and (row[other].value > 0 or kind in ("counts", "halvings")):
             share = 100 * row[name].value / row[other].value if row[other].value else math.inf
             yield kind, text.format(row.shown(name), row.shown(other), share)
