@@ -66,6 +66,7 @@ def set_moves(f: Facts, sets: RecordedSets) -> None:
     f.moved_by_wait, f.moved_by_length = (
         whole(sum("**" in row[column_] for row in rows)) for column_ in (2, 3)
     )
+    f.unmoved = " and ".join(str(row[0]) for row in rows if not any("**" in cell for cell in row))
     f.claims_looked_at = whole(len(rows))
     f.claims_with_a_length = whole(sum(bool(row[3]) for row in rows))
 

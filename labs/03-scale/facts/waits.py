@@ -30,7 +30,7 @@ from measuretwice.runs.series import STEP_S, FlowSeries, jains_over_time, series
 from measuretwice.stats.intervals import jains_index
 from measuretwice.stats.two_samples import rank_sum
 
-from .runs import BBR, BBR_IN_CUBIC, BBR_IN_RENO, CUBIC_IN_RENO, RENO
+from .runs import BBR, BBR_IN_CUBIC, BBR_IN_RENO, CUBIC_IN_RENO, RENO, pooled_c
 from .testbeds import CLOUDLAB, FABRIC, published_losses
 
 USUAL = "edge-ten-times"
@@ -145,6 +145,7 @@ def _more_flows(f: Facts, sets: RecordedSets) -> None:
         core, "drops_per_halving"
     )
     f.core_wait_drops = Number(measured(sets.run(CORE_WAIT, RENO), "drops_per_halving"))
+    f.core_wait_pooled = Number(pooled_c(sets.run(CORE_WAIT, RENO)))
     f.core_wait_c = Number(measured(sets.run(CORE_WAIT, RENO), "c_by_halvings"))
     f.core_wait_c_drops = Number(measured(sets.run(CORE_WAIT, RENO), "c_by_drops"))
     f.edge_wait_c_drops = mean_interval(sets.runs(WAITS[2], RENO), "c_by_drops").middle

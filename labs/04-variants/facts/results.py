@@ -232,6 +232,9 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
     f.vegas_is_last_where_disturbed = measured(disturbed[VEGAS_OF_SOURCE], "goodput_bps") == min(
         column(list(disturbed.values()), "goodput_bps")
     )
+    f.bbr_is_first_where_disturbed = measured(disturbed[BBR_OF_SOURCE], "goodput_bps") == max(
+        column(list(disturbed.values()), "goodput_bps")
+    )
     vegas, bbr = calm[VEGAS_OF_SOURCE], calm[BBR_OF_SOURCE]
     f.vegas_waits_long_undisturbed = measured(vegas, RTT) > 1.5 * param(vegas, "wire_rtt_ms")
     f.calm_bbr_cwnd_over_rate = ms(measured(bbr, "cwnd_over_rate_ms"))

@@ -230,6 +230,11 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
         for name in ("fifo_is_faster", "red_keeps_the_queue_short")
     )
     f.red_shares_less_evenly = agreed(of["red_shares_less_evenly"] for of in (*verdicts, equal))
+    # Where hosts wait RED is more even, with equal links less: both surely.
+    f.evenness_turns = (verdicts[1]["red_shares_less_evenly"], equal["red_shares_less_evenly"]) == (
+        False,
+        True,
+    )
     f.red_uses_the_link_as_well = agreed(
         [*(of_wait["red_uses_the_link_as_well"] for of_wait in verdicts), _uses_a_long_path(sets)]
     )

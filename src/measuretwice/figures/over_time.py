@@ -417,16 +417,22 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
     """Jain's index of what all flows of a run got in each `step_s` seconds.
 
     A row is a point: run (its flows and seed), end_s since the run's first sample, jains_index. UserError where a run
-    kept neither raw files nor a series, ParseError where its files can't be read.
+    kept neither raw files nor a series, where its files can't be read, or where all are too short.
     """
+    try:
+        series = [series_of_run(lab, run) for run in results]
+    except (ParseError, OSError) as error:
+        raise UserError(f"--figure {declared.id}: raw files can't be read: {error}") from None
+    names = [
+        f"{len(flows)} flows, seed {run.seed}" for run, flows in zip(results, series, strict=True)
+    ]
     rows: list[Row] = []
     with in_style():
         drawn = sized(EVENNESS_PHONE_HEIGHT_PX if on_phone() else EVENNESS_HEIGHT_PX)
         panel = drawn.subplots()
         plain_axes(panel)
-        names = [f"{run.value('flows'):.0f} flows, seed {run.seed}" for run in results]
-        for run, name, look in zip(results, names, line_looks(names), strict=True):
-            points = jains_over_time(series_of_run(lab, run), declared.step_s // STEP_S)
+        for flows, name, look in zip(series, names, line_looks(names), strict=True):
+            points = jains_over_time(flows, declared.step_s // STEP_S)
             rows += [
                 {"run": name, "end_s": end_s, "jains_index": float(f"{index:.6g}")}
                 for end_s, index in points
@@ -441,6 +447,10 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
             frameon=False, loc="lower right", ncols=2, borderaxespad=0, handlelength=1.6,
             handletextpad=0.4, columnspacing=0.8, fontsize="small",
         )  # fmt: skip
+    if not rows:
+        raise UserError(
+            f"--figure {declared.id}: no run has all of its flows for {declared.step_s} s"
+        )
     last = {row["run"]: row["jains_index"] for row in rows}
     first = {row["run"]: row["jains_index"] for row in reversed(rows)}
     drawn.description = "Jain's index over time: " + "; ".join(
