@@ -5,14 +5,27 @@
 #     guard.sh --undo PREFIX          only undo: what a killed guard left
 #
 # SCRIPT makes network namespaces whose names begin with PREFIX. Undoing ends all that runs in
-# them, removes them, and puts back what belongs to the whole machine.
+# them, removes them, and puts back what belongs to the whole machine: the default qdisc, and root's
+# traces, which are the kernel's own wherever tracefs is mounted.
 set -u
 default_qdisc=/proc/sys/net/core/default_qdisc
 kept=default_qdisc # in /run, behind PREFIX: what it was
-instances=/sys/kernel/tracing/instances
+traces=traces      # the same: those that were there before
+tracing=/sys/kernel/tracing
+
+# in_traces COMMAND ARGUMENT...: run it where the kernel's traces stand, also where only a run had tracefs mounted.
+in_traces() {
+  # shellcheck disable=SC2016 # the inner shell's
+  local inside='cd "$0/instances" && exec "$@"'
+  if [[ -d $tracing/instances ]]; then
+    bash -c "$inside" "$tracing" "$@"
+  else
+    unshare --mount --propagation private bash -c "mount -t tracefs none \"\$0\" && $inside" "$tracing" "$@"
+  fi 2>/dev/null
+}
 
 undo() {
-  local namespace pids
+  local namespace pids trace
   for namespace in /run/netns/"$1"*; do
     [[ -e $namespace ]] || continue
     namespace=${namespace##*/}
@@ -27,7 +40,12 @@ undo() {
   if [[ -s /run/$1$kept ]]; then
     [[ $(<"$default_qdisc") == "$(<"/run/$1$kept")" ]] || cat "/run/$1$kept" >"$default_qdisc"
   fi
-  rm -f "/run/$1$kept"
+  if [[ -e /run/$1$traces ]]; then
+    in_traces ls | while read -r trace; do
+      grep -qxF -- "$trace" "/run/$1$traces" || in_traces rmdir "$trace"
+    done
+  fi
+  rm -f "/run/$1$kept" "/run/$1$traces"
 }
 
 if [[ $1 == --undo ]]; then
@@ -36,9 +54,10 @@ if [[ $1 == --undo ]]; then
 fi
 prefix=$1 script=$2 log=$3
 trap : INT TERM HUP
-cat "$default_qdisc" >"/run/$prefix$kept"
-shopt -s nullglob
-traces_before=" $(echo "$instances"/*) "
+if ((EUID == 0)); then
+  cat "$default_qdisc" >"/run/$prefix$kept"
+  in_traces ls >"/run/$prefix$traces"
+fi
 
 setsid bash "$script" >"$log" 2>&1 </dev/null &
 running=$!
@@ -58,7 +77,4 @@ done
 kill "$reader" 2>/dev/null
 
 undo "$prefix"
-for trace in "$instances"/*; do
-  [[ $traces_before == *" $trace "* ]] || rmdir "$trace"
-done
 exit "$status"

@@ -138,6 +138,7 @@ class EmulatedHost(Host):
             raise UserError(
                 f"--emulate: {lab.name} doesn't say what an emulator can stand in for (topology.emulated in its lab.toml)"
             )
+        sweep()
         yield cls(tool_versions(), os.getpid())
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
@@ -384,9 +385,8 @@ def wait_until_undone(owner: int) -> None:
 
 def sweep() -> None:
     """Remove what runs left whose process and guard were both killed."""
-    owners = {
-        int(match[1]) for path in NAMESPACES.glob("mt-*") if (match := PREFIX.match(path.name))
-    }
+    left = [path for where in (NAMESPACES, NAMESPACES.parent) for path in where.glob("mt-*")]
+    owners = {int(match[1]) for path in left if (match := PREFIX.match(path.name))}
     for owner in sorted(owners):
         if not Path(f"/proc/{owner}").exists():
             undo = ["bash", str(HOST_GUARD), "--undo", prefix(owner)]
