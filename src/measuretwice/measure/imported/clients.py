@@ -347,7 +347,7 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
             )
             continue
         ends = _ends(piece)
-        client = next((client for client in tests.clients if _has(ends, client)), None)
+        client = _client_of(ends, tests)
         if client is None and any(_has(_ends(piece, far=True), client) for client in tests.clients):
             found.left_out.append(
                 f"{piece.path}: the receiver's end of iperf3's connection (port {named}); windows, round trips and "
@@ -476,13 +476,24 @@ def _ends(piece: Piece, *, far: bool = False) -> frozenset[tuple[str, int | None
     return frozenset((address.removeprefix("::ffff:"), port) for address, port in ends)
 
 
+def _client_of(ends: frozenset[tuple[str, int | None]], tests: Tests) -> Client | None:
+    """The client that has the most of these connections: two hosts may have the same port by chance."""
+    client = max(tests.clients, key=lambda client: _in_common(ends, client), default=None)
+    return client if client and _has(ends, client) else None
+
+
 def _has(ends: frozenset[tuple[str, int | None]], client: Client) -> bool:
-    """Is a connection of this client in it? By address and port; behind a NAT by its port alone."""
+    """Is a connection of this client in it?"""
+    return any(_in_common(ends, client))
+
+
+def _in_common(ends: frozenset[tuple[str, int | None]], client: Client) -> tuple[int, int]:
+    """How many connections of this client are in it: by address and port; and, behind a NAT, by port alone."""
     named = {
         (connection.local_host.removeprefix("::ffff:"), connection.local_port)
         for connection in client.run.connections
     }
-    return bool(named & ends) or bool(client.ports & {port for _, port in ends})
+    return len(named & ends), len(client.ports & {port for _, port in ends})
 
 
 def _node_of(found: Pieces, tests: Tests, piece: Piece, sender: str | None) -> str:
