@@ -7,6 +7,7 @@ what is off, what was looked at and found right, and where to compare. Any other
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.hosts import limited_by_buffers
@@ -315,14 +316,23 @@ def _link(run: RunUnderTest) -> Iterator[str]:
 
 
 def _stalls(run: RunUnderTest) -> Iterator[str]:
-    """Something is always on its way, and acknowledged a round trip later; but where timeouts rule."""
+    """Something is always on its way, and acknowledged a round trip later; but where timeouts rule.
+
+    In a crowd that fills a queue a flow may lose what it sends again and again, and wait for longer each time (RFC 6298,
+    5.5). That is one of a host's flows; an outage stops all.
+    """
     loss_ratio = run.param("loss_ratio") or 0
     if loss_ratio >= (run.max_loss_ratio or TIMEOUTS_LOSS_RATIO):
         return
     most_s = STALL_DRAWN_S if loss_ratio else STALL_S
     rtt_s = (run.measured("rtt_mean_ms") or 0) / 1e3
-    for socket in run.data_sockets():
-        if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s):
+    sockets = run.data_sockets()
+    stalled = [
+        socket for socket in sockets if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s)
+    ]
+    of, stalled_of = (Counter(socket.node for socket in some) for some in (sockets, stalled))
+    for socket in stalled:
+        if not run.measured("queue_drops") or stalled_of[socket.node] * 2 >= of[socket.node]:
             yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"
 
 
