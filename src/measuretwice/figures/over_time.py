@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures.rows import Row
+from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,
     INK,
@@ -444,8 +444,8 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
         panel.set_xlabel("time (minutes)")
         panel.set_title("Jain's index", loc="left")
         panel.legend(
-            frameon=False, loc="lower right", ncols=2, borderaxespad=0, handlelength=1.6,
-            handletextpad=0.4, columnspacing=0.8, fontsize="small",
+            frameon=False, loc="lower right", ncols=1 if on_phone() else 2, borderaxespad=0,
+            handlelength=1.6, handletextpad=0.4, columnspacing=0.8,
         )  # fmt: skip
     if not rows:
         raise UserError(
@@ -456,5 +456,5 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
     drawn.description = "Jain's index over time: " + "; ".join(
         f"{name} begins at {first[name]:.2f} and ends at {last[name]:.2f}" for name in last
     )
-    drawn.caption = f"each mark: what flows got in {declared.step_s} s"
+    drawn.caption = f"{counted_runs([len(results)])}; each mark: what flows got in {declared.step_s} s"
     return drawn, rows
