@@ -1,7 +1,7 @@
 """The machine's own kernel as a witness: five settings on the emulated host, each beside the virtual kernel.
 
     .venv/bin/python benchmarks/witness.py                            one run of 20 s each, to see that it works: six minutes
-    .venv/bin/python benchmarks/witness.py --repeats 5 --seconds 120  what a page may quote: an hour and a quarter
+    .venv/bin/python benchmarks/witness.py --repeats 5 --seconds 120  what a page may quote: an hour and a quarter, of which the first fifty minutes want a quiet machine
     ... --write                                                       and keep it in sample-data/witness.json
 
 On the host time is real and the path an emulator's (`./lab run --on host --emulate`), which measures how late its packets
@@ -110,10 +110,10 @@ def summed_up(name: str, host: Sequence[Any], virtual: Sequence[Any]) -> dict[st
     return row
 
 
-def compare(setting: Setting, settings: argparse.Namespace, out: str) -> dict[str, Any]:
-    """Run a setting on the host, then in the virtual kernel with the host's wait; return both side by side."""
-    host = measure(setting, settings, f"{out}/host", "--on", "host", "--emulate")
-    load = os.getloadavg()[2]
+def compare(
+    setting: Setting, settings: argparse.Namespace, host: Sequence[Any], load: float, out: str
+) -> dict[str, Any]:
+    """Run a setting in the virtual kernel with the wait of its runs on the `host`; return both side by side."""
     late_us = statistics.fmean(run["emulator_late_mean_us"] for run in host)
     processing_us = max(1, round(2 * late_us))
     wait = ("--set", f"processing_us={processing_us}", "--set", "cable_mbit=0")
@@ -180,8 +180,17 @@ def main() -> None:
     )
     found = []
     with tempfile.TemporaryDirectory(prefix="measuretwice-witness-") as out:
+        # What needs a machine that does nothing else comes first, so that it needs one for no longer.
+        on_host = []
         for setting in chosen:
-            found.append(compare(setting, settings, out))
+            runs = measure(setting, settings, f"{out}/host", "--on", "host", "--emulate")
+            on_host.append((runs, os.getloadavg()[2]))
+        print(
+            "the host's part is measured; from here on the machine may do other things besides",
+            flush=True,
+        )
+        for setting, (runs, load) in zip(chosen, on_host, strict=True):
+            found.append(compare(setting, settings, runs, load, out))
             show(found[-1])
     if settings.write:
         document = {
