@@ -1,27 +1,9 @@
 """benchmarks/pairs.py: ratios of the same experiment in two kernels, and their means."""
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from benchmark_modules import load
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses look for the module that they are of.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-pairs = _module("pairs")
+pairs = load("pairs")
 
 
 def test_pairs_ratios_are_averaged_by_lab_and_value() -> None:

@@ -1,29 +1,15 @@
 """benchmarks/verdicts.py: what Linux's selftests print, read; and two kernels' verdicts, compared."""
 
-import importlib.util
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benchmark_modules import BENCHMARKS, load
 
 ROOT = Path(__file__).parents[2]
-BENCHMARKS = ROOT / "benchmarks"
 
 
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses look for the module that they are of.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-verdicts = _module("verdicts")
+verdicts = load("verdicts")
 
 TDC = """\
  -- ns/SubPlugin.__init__
