@@ -53,7 +53,7 @@ NO_DIFFERENCE_RATIO = 0.01
 SHORT_FIFOS = ("short-fifo-66", "short-fifo-100")
 # Two disciplines before one receiver, by how long a host may let a packet wait.
 TWO_ARMS = ("two-arms", "two-arms-wait-1-ms")
-# The same with 100 Mbit/s on every link; and over a round trip of 100 ms, which is still to be recorded.
+# The same with 100 Mbit/s on every link; and over a round trip of 100 ms.
 EQUAL_LINKS, LONG_PATH = "equal-links", "two-arms-100-ms"
 WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
 
@@ -216,32 +216,27 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
 
 
 def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
-    """The verdicts on the two arms, judged at each of the hosts' waits: one that differs from wait to wait can't be told."""
-    arms = [
-        tuple(sets.runs(name, discipline=which) for which in ("pfifo_fast", "red"))
-        for name in TWO_ARMS
-    ]
-    verdicts = [_verdicts(fifo, red) for fifo, red in arms]
-    equal = _verdicts(
-        *(sets.runs(EQUAL_LINKS, discipline=which) for which in ("pfifo_fast", "red"))
+    """The verdicts on the two arms, judged at each of the hosts' waits and over a long path: one that differs can't be told."""
+    arms = [_of_each(sets, name) for name in TWO_ARMS]
+    equal, far = _of_each(sets, EQUAL_LINKS), _of_each(sets, LONG_PATH)
+    verdicts = [_verdicts(fifo, red) for fifo, red in (*arms, far)]
+    with_equal_links = _verdicts(*equal)
+    f.fifo_is_faster, f.red_keeps_the_queue_short, f.red_uses_the_link_as_well = (
+        agreed(of_setting[name] for of_setting in verdicts)
+        for name in ("fifo_is_faster", "red_keeps_the_queue_short", "red_uses_the_link_as_well")
     )
-    f.fifo_is_faster, f.red_keeps_the_queue_short = (
-        agreed(of_wait[name] for of_wait in verdicts)
-        for name in ("fifo_is_faster", "red_keeps_the_queue_short")
+    f.red_shares_less_evenly = agreed(
+        of["red_shares_less_evenly"] for of in (*verdicts, with_equal_links)
     )
-    f.red_shares_less_evenly = agreed(of["red_shares_less_evenly"] for of in (*verdicts, equal))
-    # Where hosts wait RED is more even, with equal links less: both surely.
-    f.evenness_turns = (verdicts[1]["red_shares_less_evenly"], equal["red_shares_less_evenly"]) == (
-        False,
-        True,
-    )
-    f.red_uses_the_link_as_well = agreed(
-        [*(of_wait["red_uses_the_link_as_well"] for of_wait in verdicts), _uses_a_long_path(sets)]
-    )
+    # Where hosts wait RED is more even, with equal links less, both surely; over a long path it can't be told.
+    f.evenness_turns = [
+        of["red_shares_less_evenly"] for of in (*verdicts[1:], with_equal_links)
+    ] == [False, None, True]
+    _over_a_long_path(f, *far)
     f.even_jains = Numbers(
         tuple(
             mean(sets.runs(name, discipline=which), "jains_index")
-            for name in (TWO_ARMS[1], EQUAL_LINKS)
+            for name in (TWO_ARMS[1], EQUAL_LINKS, LONG_PATH)
             for which in ("pfifo_fast", "red")
         )
     )
@@ -264,12 +259,22 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     )  # fmt: skip
 
 
-def _uses_a_long_path(sets: RecordedSets) -> Judgement:
-    """Return whether RED uses the link as well over a long round trip; None also before that is recorded."""
-    if not sets.is_recorded(LONG_PATH):
-        return None
-    arms = (sets.runs(LONG_PATH, discipline=which) for which in ("pfifo_fast", "red"))
-    return _verdicts(*arms)["red_uses_the_link_as_well"]
+def _of_each(sets: RecordedSets, name: str) -> tuple[Sequence[Result], Sequence[Result]]:
+    """Return the runs of a set with FIFO, and those with RED."""
+    return sets.runs(name, discipline="pfifo_fast"), sets.runs(name, discipline="red")
+
+
+def _over_a_long_path(f: Facts, fifo: Sequence[Result], red: Sequence[Result]) -> None:
+    """What RED's short queue costs where a round trip takes long."""
+    f.far_rtt = ms(param(fifo[0], "rtt_ms"))
+    f.far_use_fifo, f.far_use_red = (percent(mean(runs, "utilisation"), 3) for runs in (fifo, red))
+    f.far_ping_fifo, f.far_ping_red = (ms(mean(runs, "busy_ping_mean_ms")) for runs in (fifo, red))
+    f.far_jain_fifo, f.far_jain_red = (Number(mean(runs, "jains_index")) for runs in (fifo, red))
+    f.far_sum_fifo, f.far_sum_red = (mbit(mean(runs, "goodput_bps")) for runs in (fifo, red))
+    bdp_bytes = param(red[0], "rate_mbit") * 1e6 / 8 * param(red[0], "rtt_ms") / 1e3
+    use = two_samples.difference_interval(column(fifo, "utilisation"), column(red, "utilisation"))
+    f.red_pays_over_a_long_path = use[0] > NO_DIFFERENCE_RATIO
+    f.red_least_in_far_bdp = Number(param(red[0], "red_min_bytes") / bdp_bytes, digits=2)
 
 
 def _verdicts(fifo: Sequence[Result], red: Sequence[Result]) -> dict[str, Judgement]:
