@@ -116,6 +116,14 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     goodput, rtt = ([_values_by_trial(runs, name) for runs in by_wait] for name in (GOODPUT, RTT))
     by_buffer = sets.runs("buffers")
     groups = (CABLE, *(range(first, first + 4) for first in BUFFERS_BEGIN))
+    clean = _values_by_trial(sets.runs(RADIO_CLEAN), GOODPUT)
+    f.bbr_clean_radio, f.cubic_clean_radio, f.reno_clean_radio = (
+        mbit(mean_of(clean[trial])) for trial in (BBR_BY_RADIO, CUBIC_BY_RADIO, RENO_BY_RADIO)
+    )
+    f.losses_make_bbr_first = (
+        mean_of(clean[BBR_BY_RADIO]) < 1.02 * mean_of(clean[CUBIC_BY_RADIO])
+        and f.bbr_radio.low_value > f.next_radio.value
+    )
     f.bbr_is_fastest_over_radio = agreed(
         [
             *(_has_so_many_above(values, RADIO, BBR_BY_RADIO, 0) for values in goodput),
@@ -182,9 +190,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
 
 
 def _fastest_in(sets: RecordedSets, name: str, path: range) -> Judgement:
-    """Return whether BBR, the last of these trials, is surely the fastest in a set; None also before that is recorded."""
-    if not sets.is_recorded(name):
-        return None
+    """Return whether BBR, the last of these trials, is surely the fastest in a set."""
     return _has_so_many_above(_values_by_trial(sets.runs(name), GOODPUT), path, path[-1], 0)
 
 
