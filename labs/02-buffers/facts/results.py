@@ -60,6 +60,7 @@ SWEEPS = ("buffer-sweep", "buffer-sweep-wait-1-ms")
 THIRTY = ("thirty-times", "thirty-times-wait-100-us", "thirty-times-wait-1-ms")
 # The same with offloads on; still to be recorded.
 OFFLOADS_ON = "thirty-times-offloads-on"
+JUDGED = (*THIRTY, OFFLOADS_ON)
 SIGNIFICANT = 0.05
 
 # Much less is taken for less than nine tenths (rules.toml).
@@ -282,8 +283,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
     )
     verdicts: dict[str, list[bool | None]] = {name: [] for name in questions}
     columns: list[list[str]] = []
-    judged = [*THIRTY, *([OFFLOADS_ON] if sets.is_recorded(OFFLOADS_ON) else [])]
-    for of_set in judged:
+    for of_set in JUDGED:
         samples = [
             (values_of(sets.runs(of_set, first)), values_of(sets.runs(of_set, second)))
             for values_of, first, second in questions.values()
@@ -299,23 +299,19 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
         )
         for name, p, part in zip(questions, corrected, more, strict=True):
             verdicts[name].append(part > 0.5 if p < SIGNIFICANT else None)
-    # By the rules offloads on are judged, too: before those runs are recorded nothing can be told.
-    if not sets.is_recorded(OFFLOADS_ON):
-        for at_waits in verdicts.values():
-            at_waits.append(None)
     for name, at_waits in verdicts.items():
         setattr(f, name, agreed(at_waits))
     f.four_comparisons = table(
-        ("it is so in", *(_arm(sets, name) for name in judged)),
+        ("it is so in", *(_arm(sets, name) for name in JUDGED)),
         zip(words, *columns, strict=True),
     )
     f.fairness_by_wait = table(
-        ("algorithm", "buffer", *(f"a host waits up to {_wait(sets, name)}" for name in THIRTY)),
+        ("algorithm", "buffer", *(_arm(sets, name) for name in JUDGED)),
         (
             (
                 ALGORITHM(sets.runs(THIRTY[0], trial)[0]),
                 BUFFER(sets.runs(THIRTY[0], trial)[0]),
-                *(mean_interval(sets.runs(name, trial), "jains_index") for name in THIRTY),
+                *(mean_interval(sets.runs(name, trial), "jains_index") for name in JUDGED),
             )
             for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL, CUBIC_LARGE, CUBIC_SMALL)
         ),
@@ -327,6 +323,15 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
     ]
     f.gap_usual, f.gap_wait = Number(gaps[0]), Number(gaps[-1])
     f.gap_shrinks = gaps[-1] < gaps[0] / 2
+    f.gap_offloads = Number(
+        mean(sets.runs(OFFLOADS_ON, CUBIC_SMALL), "jains_index")
+        - mean(sets.runs(OFFLOADS_ON, HIGHSPEED_SMALL), "jains_index")
+    )
+    f.offloads_make_highspeed_even = all(
+        mean(sets.runs(OFFLOADS_ON, trial), "jains_index")
+        > mean(sets.runs(THIRTY[0], trial), "jains_index") + 0.05
+        for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL)
+    )
 
 
 def _arm(sets: RecordedSets, name: str) -> str:
@@ -537,11 +542,4 @@ def _offloads(f: Facts, sets: RecordedSets) -> None:
         rows,
     )  # fmt: skip
     f.jain_outside_with_offloads = whole(uneven, f"of {len(runs)}")
-    f.highspeed_offloads_jain = Number(measured(runs[0], "jains_index"))
-    f.highspeed_off_jain_most = Number(
-        max(column(sets.runs("thirty-times", HIGHSPEED_LARGE), "jains_index"))
-    )
-    f.offloads_make_highspeed_even = (
-        f.highspeed_offloads_jain.value > f.highspeed_off_jain_most.value
-    )
     f.only_trial_2_differs_with_offloads = outside == [HIGHSPEED_SMALL]
