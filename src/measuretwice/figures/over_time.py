@@ -456,5 +456,7 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
     drawn.description = "Jain's index over time: " + "; ".join(
         f"{name} begins at {first[name]:.2f} and ends at {last[name]:.2f}" for name in last
     )
-    drawn.caption = f"{counted_runs([len(results)])}; each mark: what flows got in {declared.step_s} s"
+    drawn.caption = (
+        f"{counted_runs([len(results)])}; each mark: what flows got in {declared.step_s} s"
+    )
     return drawn, rows

@@ -321,7 +321,9 @@ def seen_by_ss(found: Pieces, tests: Tests) -> frozenset[Path]:
     """Return the files of the clients whose connection is in some log of ss."""
     logs = [_ends(piece) for piece in found.of("ss")]
     return frozenset(
-        client.piece.path for client in tests.clients if any(_has(ends, client) for ends in logs)
+        client.piece.path
+        for client in tests.clients
+        if any(any(_in_common(ends, client)) for ends in logs)
     )
 
 
@@ -348,7 +350,7 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
             continue
         ends = _ends(piece)
         client = _client_of(ends, tests)
-        if client is None and any(_has(_ends(piece, far=True), client) for client in tests.clients):
+        if client is None and _client_of(_ends(piece, far=True), tests):
             found.left_out.append(
                 f"{piece.path}: the receiver's end of iperf3's connection (port {named}); windows, round trips and "
                 "resent segments are the sender's: bring ss -tin of the sender"
@@ -441,7 +443,7 @@ def _without_control(piece: Piece, tests: Tests) -> Piece:
 def _text(piece: Piece, tests: Tests) -> str:
     """A log's text; where its times are of no day, as near to its client's as whole quarters of an hour (time zones)
     bring them, and where these don't, as if it had begun with the client."""
-    client = next((client for client in tests.clients if _has(_ends(piece), client)), None)
+    client = _client_of(_ends(piece), tests)
     if client is None or client.span_s is None or not 0 < _begin_s(piece) < UNIX_TIME_S:
         return piece.text
     late_s = client.span_s[0] - _begin_s(piece)
@@ -449,9 +451,8 @@ def _text(piece: Piece, tests: Tests) -> str:
     # So early a time is no time of day, but one since the log's own start.
     of_day = _begin_s(piece) > SAME_BEGIN_S and abs(late_s - zone_s) <= SAME_BEGIN_S
     shift_s = zone_s if of_day else late_s
-    return re.sub(
-        r"^# t=([\d.]+)", lambda mark: f"# t={float(mark[1]) + shift_s:.9f}", piece.text, flags=re.M
-    )
+    began = re.compile(r"^# t=([\d.]+)", re.MULTILINE)
+    return began.sub(lambda mark: f"# t={float(mark[1]) + shift_s:.9f}", piece.text)
 
 
 def _samples(piece: Piece) -> list[SsSample]:
@@ -466,25 +467,18 @@ def _begin_s(piece: Piece) -> float:
 
 def _ends(piece: Piece, *, far: bool = False) -> frozenset[tuple[str, int | None]]:
     """The own ends of all connections in a log, or their far ends."""
-    sockets = [socket for sample in _samples(piece) for socket in sample.sockets]
-    ends = {
-        (socket.peer_address, socket.peer_port)
-        if far
-        else (socket.local_address, socket.local_port)
-        for socket in sockets
-    }
+    ends = (
+        (socket.peer_address if far else socket.local_address, socket.peer_port if far else socket.local_port)
+        for sample in _samples(piece)
+        for socket in sample.sockets
+    )  # fmt: skip
     return frozenset((address.removeprefix("::ffff:"), port) for address, port in ends)
 
 
 def _client_of(ends: frozenset[tuple[str, int | None]], tests: Tests) -> Client | None:
     """The client that has the most of these connections: two hosts may have the same port by chance."""
     client = max(tests.clients, key=lambda client: _in_common(ends, client), default=None)
-    return client if client and _has(ends, client) else None
-
-
-def _has(ends: frozenset[tuple[str, int | None]], client: Client) -> bool:
-    """Is a connection of this client in it?"""
-    return any(_in_common(ends, client))
+    return client if client and any(_in_common(ends, client)) else None
 
 
 def _in_common(ends: frozenset[tuple[str, int | None]], client: Client) -> tuple[int, int]:
