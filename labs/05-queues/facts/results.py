@@ -265,11 +265,21 @@ def _of_each(sets: RecordedSets, name: str) -> tuple[Sequence[Result], Sequence[
 
 
 def _over_a_long_path(f: Facts, fifo: Sequence[Result], red: Sequence[Result]) -> None:
-    """What RED's short queue costs where a round trip takes long."""
+    """Set what RED's short queue costs where a round trip takes long."""
     f.far_rtt = ms(param(fifo[0], "rtt_ms"))
     f.far_use_fifo, f.far_use_red = (percent(mean(runs, "utilisation"), 3) for runs in (fifo, red))
-    f.far_ping_fifo, f.far_ping_red = (ms(mean(runs, "busy_ping_mean_ms")) for runs in (fifo, red))
-    f.far_jain_fifo, f.far_jain_red = (Number(mean(runs, "jains_index")) for runs in (fifo, red))
+    f.far_arms = table(
+        ("discipline", "link in use", "ping under load", "Jain's index"),
+        (
+            (
+                str(runs[0].params["discipline"]),
+                percent(mean(runs, "utilisation"), 3),
+                ms(mean(runs, "busy_ping_mean_ms")),
+                Number(mean(runs, "jains_index")),
+            )
+            for runs in (fifo, red)
+        ),
+    )
     f.far_sum_fifo, f.far_sum_red = (mbit(mean(runs, "goodput_bps")) for runs in (fifo, red))
     bdp_bytes = param(red[0], "rate_mbit") * 1e6 / 8 * param(red[0], "rtt_ms") / 1e3
     use = two_samples.difference_interval(column(fifo, "utilisation"), column(red, "utilisation"))
