@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 from all_cases import ROOT
+from benchmark_modules import load
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts
 from measuretwice.site.kit_facts import RECORDS, kit_facts
+from measuretwice.site.witnesses import set_selftests, set_stock
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -29,3 +32,42 @@ def test_every_kind_of_fault_has_a_row_and_its_runs_add_up() -> None:
     reviewed = f.faults.rows[-1][1].value
     of_kinds = sum(row[1].value for group in groups for row in group.rows)
     assert f.fault_runs.value == of_kinds + reviewed + f.honest_runs.value
+
+
+def test_a_kernel_without_patches_is_set_beside_ours_lab_by_lab() -> None:
+    pairs = load("pairs")
+    made = [
+        pairs.Pair(
+            "mathis", 7, {}, seed, {"goodput_bps": (stock, 10.0), "loss_ratio": (0.01, 0.01)}
+        )
+        for seed, stock in ((1, 10.9), (2, 11.0), (3, 11.1))
+    ] + [pairs.Pair("queues", 1, {}, 4, {"queue_mean_bytes": (5000, 5000)})]
+    f = Facts()
+    record = {"begun": "2026-11-27", "seconds": 30, "pairs": made, "summary": pairs.summed_up(made)}
+    set_stock(f, record)
+    assert [str(cell) for cell in f.stock.rows[0]][:4] == ["mathis", "goodput", "3", "1.100"]
+    # A lab stands once; a value that one pair had has no interval.
+    assert str(f.stock.rows[1][0]) == ""
+    assert f.stock.rows[2][4] == ""
+    assert f.stock_surely_differ.value == 1
+
+
+def test_verdicts_of_linux_own_tests_are_counted_by_whose_time_it_is() -> None:
+    verdicts = load("verdicts")
+    one, other = (verdicts.read_outcome(f"ok 1 a\n{end} 2 b\n", 0) for end in ("ok", "not ok"))
+    agreements = {
+        "net/x": verdicts.compare([one], [one]),
+        "net/y": verdicts.compare([one], [other]),
+    }
+    differ = {name: found.differ for name, found in agreements.items() if found.differ}
+    f = Facts()
+    record = {
+        "date": "2026-11-27",
+        "counts": {"patched": verdicts.total(agreements), "virtual": verdicts.total(agreements)},
+        "differ": {"patched": differ, "virtual": {}},
+        "tests": agreements,
+        "cannot": {},
+    }
+    set_selftests(f, record)
+    assert [str(cell) for cell in f.selftests.rows[0]] == ["in real time", "3", "3", "1", "0", "0"]
+    assert (f.selftests_differ, f.selftests_differ_virtual) == ("`net/y`", "none")

@@ -33,10 +33,6 @@ class RecordedSets:
         """Return another lab's recorded sets, for what this lab's pages say of them."""
         return RecordedSets(self._root, load_lab(self._root, lab))
 
-    def is_kept(self, name: str) -> bool:
-        """Return whether a benchmark's record of the kit itself is there, `sample-data/<name>`."""
-        return (self.folder.parent / name).is_file()
-
     def kit_record(self, name: str) -> dict[str, Any]:
         """Return what a benchmark recorded of the kit itself, `sample-data/<name>`; UserError where it can't be read."""
         path = self.folder.parent / name

@@ -15,7 +15,16 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.facts import Facts, Number, Table, percent, table, whole
 from measuretwice.facts.values import Cell
-from measuretwice.site.witnesses import NS3, WITNESS, set_ns3, set_witness
+from measuretwice.site.witnesses import (
+    NS3,
+    SELFTESTS,
+    STOCK,
+    WITNESS,
+    set_ns3,
+    set_selftests,
+    set_stock,
+    set_witness,
+)
 
 STOPWATCH = "sample-data/browser-stopwatch.json"
 BOTH_MACHINES = "sample-data/browsers-machine.json"
@@ -278,5 +287,5 @@ def _findings(row: Mapping[str, Any]) -> str:
 # By file, what sets its facts.
 RECORDS = {
     STOPWATCH: _stopwatch, BOTH_MACHINES: _both_machines, KILLED: _killed, FAULTS: _faults,
-    WITNESS: set_witness, NS3: set_ns3,
+    WITNESS: set_witness, NS3: set_ns3, STOCK: set_stock, SELFTESTS: set_selftests,
 }  # fmt: skip

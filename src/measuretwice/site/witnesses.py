@@ -1,6 +1,7 @@
-"""What others say of the same networks, for pages that are no lab's: the machine's own kernel in real time, and ns-3.
+"""What others say of the same networks, for pages that are no lab's: the machine's own kernel in real time, ns-3, the same
+kernel without this project's patches, and Linux's own tests in both.
 
-Each record is written by a benchmark (`benchmarks/witness.py`, `benchmarks/against_ns3.py`).
+Each record is written by a benchmark (`witness.py`, `against_ns3.py`, `against_stock.py`, `selftests.py` in benchmarks/).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from measuretwice.facts import Facts, Number, Numbers, table, whole
 from measuretwice.facts.values import Cell
 
 WITNESS, NS3 = "sample-data/witness.json", "sample-data/against-ns3.json"
+STOCK, SELFTESTS = "sample-data/against_stock.json", "sample-data/selftests.json"
 # What the records' names are on a page.
 SHOWN = {
     "ratio": "goodput over the model's, C = 1",
@@ -23,6 +25,13 @@ SHOWN = {
     "jains_index": "Jain's index",
     "utilisation": "link in use, as a ratio",
     "rival_share": "the rivals' part, as a ratio",
+    "goodput_bps": "goodput",
+    "steady_goodput_bps": "goodput, once settled",
+    "steady_rtt_ms": "mean round trip, once settled",
+    "ping_rtt_mean_ms": "ping's mean",
+    "busy_ping_mean_ms": "ping's mean under load",
+    "queue_mean_bytes": "mean queue",
+    "c_by_losses": "C by losses",
 }
 # Two means further apart than so many of their difference's standard errors differ.
 DIFFERS_ERRORS = 2.6
@@ -44,6 +53,14 @@ def set_witness(f: Facts, record: Mapping[str, Any]) -> None:
     f.witness = table(
         ("setting", "value", "Linux in real time", "virtual kernel", "ratio"),
         (row for setting in settings for row in _of_setting(setting)),
+    )
+    f.witness_shares = Numbers(
+        tuple(
+            row["host_over_virtual"]
+            for setting in settings
+            for row in setting["values"]
+            if row["name"] == "rival_share"
+        )
     )
     constants = [
         row["host_over_virtual"]
@@ -118,3 +135,60 @@ def set_ns3(f: Facts, record: Mapping[str, Any]) -> None:
     )
     of_queues = [row["ratio"] for compared in queues for row in compared["rows"]]
     f.ns3_queues = Numbers((min(of_queues), max(of_queues)))
+
+
+def set_stock(f: Facts, record: Mapping[str, Any]) -> None:
+    """Set what a kernel without patches measured in real time, over ours in virtual time, by lab and value."""
+    rows: Sequence[Mapping[str, Any]] = record["summary"]
+    f.stock_on, f.stock_pairs = str(record["begun"]), whole(len(record["pairs"]))
+    f.stock_lasts = whole(record["seconds"], "s")
+    f.stock = table(
+        ("lab", "value", "pairs", "stock over virtual, mean", "95 % interval", "single pairs"),
+        (
+            (
+                "" if n and rows[n - 1]["lab"] == row["lab"] else str(row["lab"]),
+                SHOWN[row["value"]].split(" (")[0],
+                whole(row["pairs"]),
+                Number(row["mean_ratio"], digits=4),
+                _ends(row["low"], row["high"]),
+                _ends(row["least"], row["most"]),
+            )
+            for n, row in enumerate(rows)
+        ),
+    )
+    f.stock_ratios = Numbers(tuple(row["mean_ratio"] for row in rows))
+    surely = [row for row in rows if row["low"] is not None and not row["low"] <= 1 <= row["high"]]
+    f.stock_values, f.stock_surely_differ = whole(len(rows)), whole(len(surely))
+    f.stock_rates = Numbers(
+        tuple(row["mean_ratio"] for row in rows if row["value"].endswith("goodput_bps"))
+    )
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{Number(low)} to {Number(high)}"
+
+
+def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
+    """Set how Linux's own tests end in a kernel without patches and in ours, in real time and in virtual time."""
+    f.selftests_on = str(record["date"])
+    f.selftests = table(
+        ("the patched kernel", "same verdict", "of these passed", "differ", "vary", "skipped in both"),
+        (
+            (
+                f"in {'real' if place == 'patched' else 'virtual'} time",
+                whole(sum(counts.get(word, 0) for word in ("pass", "fail", "timeout"))),
+                whole(counts.get("pass", 0)),
+                whole(counts.get("differ", 0)),
+                whole(counts.get("vary", 0)),
+                whole(counts.get("skip", 0)),
+            )
+            for place, counts in record["counts"].items()
+        ),
+    )  # fmt: skip
+    f.selftests_programs = whole(len(record["tests"]))
+    f.selftests_cannot = whole(len(record["cannot"]))
+    f.selftests_differ, f.selftests_differ_virtual = (
+        ", ".join(f"`{name}`" for name in record["differ"][place]) or "none"
+        for place in ("patched", "virtual")
+    )
+    f.selftests_checks = whole(record["counts"]["patched"].get("pass", 0))
