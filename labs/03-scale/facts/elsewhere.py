@@ -28,7 +28,7 @@ from measuretwice.facts.values import Cell
 from measuretwice.runs.result import Result
 from measuretwice.tcp.traces import WINDOWS, window_arrivals
 
-from .runs import BBR_IN_RENO, BY_BUFFER, LOSSES_AT_CORE, RENO
+from .runs import BBR_IN_RENO, BY_BUFFER, LOSSES_AT_CORE, OFFLOADS_ON, RENO
 
 EDGE_CABLES = (
     "edge-cables-20", "edge-cables-50", "edge-cables-100", "edge-cables-200", "edge-cables-1000",
@@ -215,17 +215,30 @@ def _from_the_start(f: Facts, sets: RecordedSets) -> None:
             for runs in (sets.runs(name, RENO) for name in names)
         ),
     )
-    run = sets.run(CORE_CABLES[-1], RENO)
-    drops, cut = measured(run, "queue_drops"), measured(run, "halvings")
-    start_drops = measured(run, "all_queue_drops") - drops
-    start_cut = measured(run, "all_halvings") - cut
-    drops_s, cut_s = (value / measured(run, "duration_s") for value in (drops, cut))
+    of_run = [_start_and_after(sets.run(name, RENO)) for name in (CORE_CABLES[-1], OFFLOADS_ON[1])]
+    start_drops, start_cut, drops_s, cut_s = of_run[0]
     f.start_drops, f.start_halvings = whole(start_drops), whole(start_cut)
     f.drops_a_second = Number(drops_s, digits=2)
     f.halvings_a_second = Number(cut_s, digits=2)
-    f.six_after, f.nine_after = (
-        Number((start_drops - ratio * start_cut) / (ratio * cut_s - drops_s) / 60, "minutes", 2)
-        for ratio in LOSSES_AT_CORE
+    f.offloads_start_drops = whole(of_run[1][0])
+    (f.six_after, f.nine_after), (f.six_after_offloads, f.nine_after_offloads) = (
+        tuple(
+            Number((drops - ratio * cut) / (ratio * cut_s - drops_s) / 60, "minutes", 2)
+            for ratio in LOSSES_AT_CORE
+        )
+        for drops, cut, drops_s, cut_s in of_run
+    )
+
+
+def _start_and_after(run: Result) -> tuple[float, float, float, float]:
+    """Return how many drops and halvings a run had until its warm-up ended, and how many a second thereafter."""
+    drops, cut = measured(run, "queue_drops"), measured(run, "halvings")
+    lasts_s = measured(run, "duration_s")
+    return (
+        measured(run, "all_queue_drops") - drops,
+        measured(run, "all_halvings") - cut,
+        drops / lasts_s,
+        cut / lasts_s,
     )
 
 

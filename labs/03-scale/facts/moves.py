@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from measuretwice.facts import Facts, Number, RecordedSets, column, mean, table, us, whole
+from measuretwice.facts import Facts, Interval, Number, RecordedSets, column, mean, table, us, whole
 from measuretwice.facts.columns import param
 from measuretwice.runs.result import Result
 
@@ -15,8 +15,10 @@ from .waits import MIXES_WAIT, USUAL, WAITS
 
 # From which ratio of two values on the one has moved.
 MOVED = 1.1
-HEADINGS = ("what is measured", "ten seeds", "another wait of the hosts", "half an hour")
-WITNESS, BY_KERNEL = "witness.json", "Linux in real time"
+HEADINGS = (
+    "what is measured", "ten seeds", "another wait of the hosts", "half an hour", "Linux in real time",
+)  # fmt: skip
+WITNESS = "witness.json"
 # Of the witness's settings, those with ten flows, by what runs in them.
 WITNESSED = {
     RENO: "ten Reno",
@@ -50,25 +52,34 @@ CLAIMS = (
 
 def set_moves(f: Facts, sets: RecordedSets) -> None:
     """Set the table of ten flows at edge: a row a claim, a column for each thing that may move it."""
+    witness = sets.kit_record(WITNESS)
     rows = [
-        [claim.called, _ends(claim, sets.runs(USUAL, claim.trial)), _by_wait(claim, sets), _by_length(claim, sets)]
+        [claim.called, _ends(claim, sets.runs(USUAL, claim.trial)), _by_wait(claim, sets), _by_length(claim, sets),
+         _by_kernel(claim, witness)]
         for claim in CLAIMS
     ]  # fmt: skip
-    headings: tuple[str, ...] = HEADINGS
-    if sets.is_kept(WITNESS):
-        witness = sets.kit_record(WITNESS)
-        headings = (*HEADINGS, BY_KERNEL)
-        for row, claim in zip(rows, CLAIMS, strict=True):
-            row.append(_by_kernel(claim, witness))
-        late_us = [late for setting in witness["settings"] for late in setting["late_mean_us"]]
-        f.witness_wait = us(2 * sum(late_us) / len(late_us))
-    f.moves = table(headings, rows)
-    f.moved_by_wait, f.moved_by_length = (
-        whole(sum("**" in row[column_] for row in rows)) for column_ in (2, 3)
+    late_us = [late for setting in witness["settings"] for late in setting["late_mean_us"]]
+    f.witness_wait = us(2 * sum(late_us) / len(late_us))
+    f.moves = table(HEADINGS, rows)
+    f.moved_by_wait, f.moved_by_length, f.moved_by_kernel = (
+        whole(sum("**" in row[column_] for row in rows)) for column_ in (2, 3, 4)
     )
     f.unmoved = " and ".join(str(row[0]) for row in rows if not any("**" in cell for cell in row))
     f.claims_looked_at = whole(len(rows))
     f.claims_with_a_length = whole(sum(bool(row[3]) for row in rows))
+
+
+def witnessed_shares(sets: RecordedSets, trial: int) -> tuple[Interval, Interval]:
+    """Return what the rivals of a mix took in percent: by the machine's own kernel in real time, and by the virtual one."""
+    for setting in sets.kit_record(WITNESS)["settings"]:
+        if setting["setting"] == WITNESSED[trial]:
+            (row,) = (row for row in setting["values"] if row["name"] == "rival_share")
+            host, virtual = (
+                Interval.of_mean([100 * part for part in row[where]], "%")
+                for where in ("host", "virtual")
+            )
+            return host, virtual
+    raise KeyError(WITNESSED[trial])
 
 
 def _ends(claim: Claim, runs: Sequence[Result]) -> str:

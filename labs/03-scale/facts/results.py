@@ -34,6 +34,7 @@ from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
 from measuretwice.tcp.model import drain_ms
 
+from .moves import witnessed_shares
 from .runs import (
     BBR,
     BBR_IN_CUBIC,
@@ -48,6 +49,7 @@ from .runs import (
     LARGE_WAIT,
     LOSSES_AT_CORE,
     LOSSES_AT_EDGE,
+    OFFLOADS_ON,
     OTHERS_WAIT,
     RENO,
     RENO_RUNS,
@@ -56,7 +58,6 @@ from .runs import (
 from .testbeds import CLOUDLAB, FABRIC, published_fairness, published_losses
 from .waits import CORE_WAIT, HALVES_WAIT, LONG_WAITS, STEADILY_EVEN, USUAL, WAITS
 
-OFFLOADS_ON = ("edge-offloads-on", "core-offloads-on")
 CROWDS = ("intermediate-300", "intermediate-500", "core")
 EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
 BASE_DELAYS = ("core", "core-100-ms", "core-200-ms")
@@ -427,18 +428,14 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     )
     shares = column([default, middle, large], "rival_share")
     f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
-    # By its rule it isn't judged before there are runs that are long enough, among CUBIC.
-    f.bbr_takes_40 = None
-    if "bbr_late_in_cubic" in f and sets.is_recorded(LARGE_WAIT):
-        waiting = measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share")
-        parts = [shares[2], waiting, *(part / 100 for part in _other_parts_of_bbr(f))]
-        f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
-        f.bbr_large_wait = percent(waiting)
+    parts = [shares[2], *(part / 100 for part in _other_parts_of_bbr(f, sets))]
+    if sets.is_recorded(LARGE_WAIT):
+        parts.append(measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share"))
+    f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
     f.bbr_large_is_near_40 = BBR_TAKES[0] <= shares[2] <= BBR_TAKES[1]
     both = [default]
     if sets.is_recorded(DEFAULT_WAIT):
         both.append(sets.run(DEFAULT_WAIT, BBR_IN_RENO))
-        f.bbr_default_wait = percent(measured(both[1], "rival_share"))
     f.one_percent_is_fair = judge(column(both, "rival_multiple"), most=2)
     f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
     f.default_times = Number(measured(default, "rival_multiple"), digits=2)
@@ -469,10 +466,14 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
 
 
-def _other_parts_of_bbr(f: Facts) -> list[float]:
+def _other_parts_of_bbr(f: Facts, sets: RecordedSets) -> list[float]:
     """Return BBR's parts, in percent, by which the claim of 40 % is judged beside the run at core: the ends of the means'
-    intervals of ten runs at edge, at both waits, and the last part of the runs among CUBIC."""
+    intervals of ten runs at edge, at both waits, and of Linux in real time; and the last part of the runs among CUBIC."""
+    f.bbr_real_time, f.bbr_not_in_real_time = witnessed_shares(sets, BBR_IN_RENO)
+    f.cubic_real_time, f.cubic_not_in_real_time = witnessed_shares(sets, CUBIC_IN_RENO)
+    f.real_time_gives_bbr_less = f.bbr_real_time.high_value < f.bbr_not_in_real_time.low_value
     return [
+        *f.bbr_real_time.both_ends,
         *f.bbr_late_in_cubic.values,
         *f.bbr_edge_usual.both_ends,
         *f.bbr_edge_wait.both_ends,

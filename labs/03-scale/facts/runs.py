@@ -12,6 +12,8 @@ RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC, ONE_FLOW = range(1, 
 HALF_HOUR = ("edge-long", "edge-long-30", "edge-long-50")
 # CUBIC and BBR for half an hour where hosts wait longer; and three hundred BBR flows.
 OTHERS_WAIT = ("edge-long-others-wait-1-ms", "edge-long-50-others-wait-1-ms")
+# Offloads on all along the path.
+OFFLOADS_ON = ("edge-offloads-on", "core-offloads-on")
 CROWD_WAIT = "intermediate-300-bbr-wait-1-ms"
 # One BBR flow at core where hosts wait longer, by the hosts' largest buffers.
 DEFAULT_WAIT, LARGE_WAIT = "core-default-windows-wait-1-ms", "core-large-windows-wait-1-ms"

@@ -60,8 +60,7 @@ def set_waits(f: Facts, sets: RecordedSets) -> None:
     _mixes(f, sets)
     _common_step(f, sets)
     _crowds_of_bbr(f, sets)
-    if sets.is_recorded(ONE_BBR):
-        _one_bbr(f, sets)
+    _one_bbr(f, sets)
 
 
 def _sweep(f: Facts, sets: RecordedSets) -> None:
@@ -80,6 +79,10 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     f.waits_multiply_drops = means == sorted(means) and means[-1] > 3 * means[0]
     f.c_by_halvings_stays = max(cs) <= 1.1 * min(cs)
     f.wait_longest = mean_interval(by_wait[-1], "drops_per_halving")
+    f.wait_with_offloads, f.wait_without_offloads = (
+        mean_interval(sets.runs(name, RENO), "drops_per_halving")
+        for name in ("edge-offloads-wait-5-ms", "edge-wait-5-ms")
+    )
     of_edge = published_losses(sets)[
         str(by_wait[0][0].params["rtt_ms"]), str(by_wait[0][0].params["flows"])
     ]
@@ -273,6 +276,9 @@ def _one_bbr(f: Facts, sets: RecordedSets) -> None:
     series = [sets.series(ONE_BBR, BBR_IN_CUBIC, run.seed) for run in runs]
     f.bbr_late_in_cubic = Numbers(tuple(100 * late_share(flows, "bbr") for flows in series), "%")
     thirty = 30 // STEP_S
+    f.bbr_needs_a_minute = all(
+        _part(flows, 2 * thirty, thirty) < late_share(flows, "bbr") * 100 / 2 for flows in series
+    )
     f.bbr_grows = table(
         ("the 30 s that end at", *(f"seed {run.seed}" for run in runs)),
         (
