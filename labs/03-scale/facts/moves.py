@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from measuretwice.facts import Facts, Interval, Number, RecordedSets, column, mean, table, us, whole
-from measuretwice.facts.columns import param
+from measuretwice.facts.sets import param
 from measuretwice.runs.result import Result
 
 from .runs import BBR, BBR_IN_RENO, CUBIC_IN_RENO, OTHERS_WAIT, RENO

@@ -4,7 +4,9 @@ Each lab has a module `facts` beside its lab.toml, facts.py or a folder, with a 
 lab's RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
 """
 
-from measuretwice.facts.columns import (
+from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
+from measuretwice.facts.sets import (
+    RecordedSets,
     apart_by,
     by_trial,
     cell,
@@ -23,8 +25,6 @@ from measuretwice.facts.columns import (
     stage_cell,
     trial_cell,
 )
-from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
-from measuretwice.facts.sets import RecordedSets
 from measuretwice.facts.values import (
     Excerpt,
     Fact,
