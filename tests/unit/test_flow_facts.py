@@ -1,5 +1,6 @@
 """What files say of a run besides rates: who received, what was averaged, how red is set."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -24,20 +25,26 @@ def test_addresses_name_the_receiver() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rows", "spanning"),
+    ("text", "rows", "spanning", "deviation", "of_seconds"),
     [
-        ("0 1 5\n1 2 6\n2 3 7\n", 3, 0),
-        ("0 1 5\n1 2 6\n2 3 7\n0 3 6\n", 4, 1),
+        ("0 1 5\n1 2 6\n2 3 7\n", 3, 0, 1.0, 1.0),
+        # With the total in it the deviation is that of one value more, at the mean.
+        ("0 1 5\n1 2 6\n2 3 7\n0 3 6\n", 4, 1, math.sqrt(2 / 3), 1.0),
         # The total of a test that has one second only is that second.
-        ("0 1 5\n0 1 5\n", 2, 0),
+        ("0 1 5\n0 1 5\n", 2, 0, 0.0, 0.0),
     ],
 )
-def test_rows_that_span_others(tmp_path: Path, text: str, rows: int, spanning: int) -> None:
+def test_rows_that_span_others(
+    tmp_path: Path, text: str, rows: int, spanning: int, deviation: float, of_seconds: float
+) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "rates.txt").write_text(text)
     assert rate_rows(tmp_path, "rates.txt") == {
         "rate_rows": rows,
         "rate_rows_spanning": spanning,
+        "host_rate_rows_mean_bps": 6.0 if rows > 2 else 5.0,
+        "host_rate_rows_deviation_bps": pytest.approx(deviation),
+        "host_seconds_deviation_bps": pytest.approx(of_seconds),
     }
 
 

@@ -348,6 +348,9 @@ FAMILIES = (
     Field(
         "*_received_flows", "iperf3", "how many flows a node received, by iperf3's own addresses"
     ),
+    Field("*_rate_rows_mean_bps", "your own", "the mean of the rates that a node's rows have"),
+    Field("*_rate_rows_deviation_bps", "your own", "their standard deviation"),
+    Field("*_seconds_deviation_bps", "your own", "the same of those rows that span no others"),
     Field("own_*", "your own", "a line of summary.txt"),
 )
 

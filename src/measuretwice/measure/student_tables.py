@@ -119,21 +119,42 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def rate_rows(raw: Path, name: str) -> Measured:
-    """Return from how many rows averages were taken, and how many of these span others.
+    """Return from how many rows averages were taken, and how many of these span others; of each node's rows the mean and
+    the deviation, and the deviation of those that span no others.
 
     A line each in `raw`/<node>/`name`: start, end (seconds) and bit/s.
     """
     count = spanning = 0
+    of_nodes: Measured = {}
     for path in sorted(raw.glob(f"*/{name}")):
-        spans = rows_of(path, _span, "start, end and bit/s")
-        count += len(spans)
-        spanning += sum(sum(start <= a and b <= end for a, b in spans) > 2 for start, end in spans)
-    return {"rate_rows": count, "rate_rows_spanning": spanning}
+        rows = rows_of(path, _rate_row, "start, end and bit/s")
+        single = [row for row in rows if not _spans_others(row, rows)]
+        count += len(rows)
+        spanning += len(rows) - len(single)
+        node = path.parent.name.replace("-", "_")
+        mean_bps, of_nodes[f"{node}_rate_rows_deviation_bps"] = _spread(rows)
+        of_nodes[f"{node}_rate_rows_mean_bps"] = mean_bps
+        of_nodes[f"{node}_seconds_deviation_bps"] = _spread(single)[1]
+    return {"rate_rows": count, "rate_rows_spanning": spanning, **of_nodes}
 
 
-def _span(line: str) -> tuple[float, float]:
-    start_s, end_s, _ = map(float, line.split())
-    return start_s, end_s
+def _rate_row(line: str) -> tuple[float, float, float]:
+    start_s, end_s, rate_bps = map(float, line.split())
+    return start_s, end_s, rate_bps
+
+
+def _spans_others(
+    row: tuple[float, float, float], rows: Sequence[tuple[float, float, float]]
+) -> bool:
+    return sum(row[0] <= start and end <= row[1] for start, end, _ in rows) > 2
+
+
+def _spread(rows: Sequence[tuple[float, float, float]]) -> tuple[float | None, float | None]:
+    """The mean and the deviation of rows' rates, in bit/s; None where there are too few."""
+    rates = [rate_bps for _, _, rate_bps in rows]
+    if len(rates) < 2:
+        return _mean(rates), None
+    return statistics.fmean(rates), statistics.stdev(rates)
 
 
 @dataclass(frozen=True)
