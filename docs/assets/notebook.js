@@ -33,6 +33,10 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
 
   const waits = (place) => place.dataset.kind === "prediction" && panels().length && !stored_text(place, "recorded") && !stored_text(place, "diagnosis");
 
+  // Where a question solves the case, the diagnosis opens that, and the right answer what comes after it.
+  const question = document.querySelector('details.behind[data-behind="judgement"]');
+  const comes_after = (place) => (place.dataset.kind === "diagnosis" && question && !stored_text(place, "judgement") ? "judgement" : place.dataset.kind);
+
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
   }
@@ -90,7 +94,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       status.textContent = keep(place, field.value.trim());
       if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
       if (waits(place)) status.textContent += " Now make your own run. What was recorded stays folded until you write down a diagnosis, or open it.";
-      else open(kind);
+      else open(comes_after(place));
       if (kind === "diagnosis") open("prediction");
       tell_written(place);
     });
@@ -105,7 +109,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       if (place.dataset.case.startsWith(`${lab} `)) field.value = status.textContent = "";
     });
     place.append(form);
-    if (field.value && !waits(place)) open(kind);
+    if (field.value && !waits(place)) open(comes_after(place));
     if (kind === "diagnosis") note_hints(place);
     if (kind !== "prediction") return;
     // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.

@@ -1,5 +1,5 @@
 // Which cases are done, which is next, and how much time is left. A case is done when its page's lab book, in this
-// browser, has a diagnosis; a module without cases when its reader says so. Nothing of it leaves the browser.
+// browser, has a diagnosis, or the right answer where a question solves it; a module without cases when its reader says so. Nothing of it leaves the browser.
 window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place) {
   "use strict";
   const { h } = window.measureTwice;
@@ -21,7 +21,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
     } catch { /* then it is forgotten with the page */ }
   }
 
-  const solved = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, "diagnosis")));
+  const solved = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, lab_case.solved_by)));
   const begun = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, "prediction")));
   const marked_done = (module) => Boolean(stored_text(address(module, "module", "done")));
 

@@ -46,6 +46,15 @@
     measureTwice.notebook(places);
   }
 
+  // <div class="judgement" data-case="queues 2" data-asked='{"letters": "abcd", ...}'></div>: the question that solves a case.
+  async function judgements() {
+    const places = document.querySelectorAll("div.judgement");
+    if (!places.length) return;
+    await load("interactive/common.js");
+    await load("judgement.js");
+    measureTwice.judgement(places, assets_url);
+  }
+
   // <div class="course-progress"><script type="application/json">modules, their cases, minutes</script></div>
   async function progress() {
     const place = document.querySelector("div.course-progress");
@@ -198,7 +207,7 @@
     fields();
     contents();
     choose_tabs();
-    for (const work of [interactive, notebooks, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
+    for (const work of [interactive, notebooks, judgements, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -135,6 +135,28 @@ def test_a_page_says_what_check_says(
     assert lines_with_later_hints
 
 
+def test_a_question_is_judged_by_the_readers_own_runs(worker: Worker) -> None:
+    asked = {"lab": "queues", "case": 5}
+    assert worker.ask("judge", **asked, answer="b, 3")["counted"] == 0
+    folder = worker.run("queues", "05-queues/case-05-broken", case=5, seed=1)
+    says = worker.ask("check", lab="queues", folders=[folder])["said"]
+    assert "the question comes below" in says
+    assert "first say what is off" in worker.problem("judge", **asked, answer="b, 3")
+    written = {"diagnoses": {"5": "the total is among the rows"}}
+    wrong = worker.ask("judge", **asked, **written, answer="b, 3 Mbit/s")
+    assert wrong["counted"] == 1
+    assert "your runs give another number" in wrong["problems"][0]
+    result = read_object(worker.runs / "queues" / folder / "result.json")
+    deviation = result["measured"]["host_1_seconds_deviation_bps"] / 1e6
+    right = worker.ask("judge", **asked, answer=f"b, {deviation:.3g} Mbit/s")
+    assert right["problems"] == []
+    assert "Case 5 is solved: answered right" in right["said"]
+    assert "Case 5 is solved" in worker.ask("check", lab="queues", folders=[folder])["said"]
+    notes = read_notes((worker.runs / "queues/lab-book.md").read_text(encoding="utf-8"))[5]
+    assert notes.mended
+    assert len(notes.judgements) == 2
+
+
 def add_recorded(packed: tarfile.TarFile, recorded: str) -> None:
     """Put a recorded run's raw files into a tar file."""
     [run] = (path.parent for path in (SAMPLES / recorded).rglob("DONE"))

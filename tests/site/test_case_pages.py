@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -93,6 +94,44 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     page.close()
 
 
+def test_a_question_below_the_diagnosis_solves_the_case(browser: Any, address: str) -> None:
+    """Without runs of the reader's own it is judged by the recorded ones; only the right answer opens what follows."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(f"{address}modules/05-queues/case-02/")
+    question, diagnosis = (
+        page.locator(f"details.behind[data-behind={kind}]") for kind in ("judgement", "diagnosis")
+    )
+    form = page.locator(".judgement form")
+    form.wait_for(state="attached")
+    assert question.get_attribute("open") is None
+    page.locator(".notebook[data-kind=diagnosis] textarea").fill("It asks for the wrong quantity")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    form.wait_for(state="visible")
+    assert diagnosis.get_attribute("open") is None
+    recorded = json.loads(page.locator(".judgement").get_attribute("data-asked"))["recorded"]
+    says = form.locator("[role=status]")
+    for letter, number, expected in (
+        ("a", recorded, "a: How much can the sum"),
+        ("c", 2 * recorded, "the recorded runs give another number, by more than 2 %"),
+        ("c", None, "A number is missing"),
+    ):
+        form.locator(f"input[value={letter}]").check()
+        form.locator("input:not([type=radio])").fill("" if number is None else f"{number:.3g}")
+        form.locator("button").click()
+        says.get_by_text(expected).wait_for()
+        assert diagnosis.get_attribute("open") is None
+    form.locator("input:not([type=radio])").fill(f"about {recorded:.3g} times")
+    form.locator("button").click()
+    says.get_by_text("That is right, by the recorded runs").wait_for()
+    assert diagnosis.get_attribute("open") is not None
+    # It stays so, and the course's front counts the case.
+    page.reload()
+    page.locator("details.behind[data-behind=diagnosis][open]").wait_for(state="attached")
+    page.goto(f"{address}modules/")
+    page.get_by_text(re.compile(r"^1 of \d+ cases$")).wait_for()
+    page.close()
+
+
 def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
     """The command, the copy of the scripts and the check stand where no fold hides them; settings that tell the
     cause are named behind it alone."""
@@ -100,6 +139,15 @@ def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
         case = f"{lab.name}, case {number}"
         page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
         before, _, after = page.read_text(encoding="utf-8").partition('data-behind="diagnosis"')
+        if pitfall.judgement:
+            # Its question comes in a fold of its own, once there is a diagnosis; nothing is to be set.
+            assert 'id="try-your-fix"' not in before, case
+            assert "--set NAME=VALUE" not in before, case
+            answer = f"./lab check runs/{lab.name}/case-{number:02d}-* --answer LETTER"
+            before, _, folded = before.partition('data-behind="judgement"')
+            assert answer in re.sub(r"<[^>]+>", "", folded), case
+            assert answer not in re.sub(r"<[^>]+>", "", before), case
+            continue
         assert 'id="try-your-fix"' in before, case
         step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-fix"')[2])
         assert f"./lab run {lab.name} --case {number} --set NAME=VALUE" in step, case

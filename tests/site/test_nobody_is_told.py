@@ -53,7 +53,7 @@ class BeforeDiagnosis(HTMLParser):
         of = dict(attrs)
         if tag == "article":
             self._in_article = True
-        self._done |= of.get("data-behind") == "diagnosis"
+        self._done |= of.get("data-behind") in ("judgement", "diagnosis")
         if tag in VOID:
             self.words.append(of.get("alt") or "")
             return

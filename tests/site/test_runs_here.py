@@ -168,6 +168,34 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     context.close()
 
 
+@pytest.mark.nightly("by day in_page/test_api.py: a question is judged by the reader's own runs")
+def test_a_question_is_judged_by_the_runs_of_this_browser(page: Any, address: str) -> None:
+    page.goto(address + "modules/05-queues/case-05/")
+    panel = ready(page)
+    panel.get_by_role("button", name="Run it here").click()
+    panel.locator('.here-says:text-is("Done.")').wait_for()
+    page.locator(".notebook[data-kind=diagnosis] textarea").fill("the total is among the rows")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    form = page.locator(".judgement form")
+    form.locator("input[value=b]").check()
+    for number, says in (("1", "your runs give another number"), (OWN, "Case 5 is solved")):
+        value = page.evaluate(number) if number == OWN else number
+        form.locator("input:not([type=radio])").fill(f"{float(value):.4g} Mbit/s")
+        form.locator("button").click()
+        form.locator("[role=status]").get_by_text(says).wait_for()
+    assert page.locator("details.behind[data-behind=diagnosis]").get_attribute("open") is not None
+
+
+# The deviation that this browser's run of case 5 of the queues lab gives.
+OWN = """(async () => {
+  const { kept_names, kept_value } = await import(new URL("../../../assets/machine/store.mjs", location.href));
+  const { unpack } = await import(new URL("../../../assets/machine/tar.mjs", location.href));
+  const [name] = (await kept_names("queues")).filter((name) => name.includes("/case-05-"));
+  const files = unpack(new Uint8Array((await kept_value(name)).tar));
+  return JSON.parse(new TextDecoder().decode(files["result.json"])).measured.host_1_seconds_deviation_bps / 1e6;
+})()"""
+
+
 @pytest.mark.nightly(
     "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_api.py: a case up to its hand-in"
 )

@@ -94,9 +94,34 @@ def test_other_seeds_have_other_values_and_the_same_each_time() -> None:
 @pytest.mark.parametrize("lab", ["mathis", "buffers", "scale", "variants", "queues"])
 def test_what_is_asked_is_measured(lab: str) -> None:
     for pitfall in load_lab(ROOT, lab).file.pitfalls:
-        assert pitfall.predict.ask.endswith("?")
-        if pitfall.predict.value != "ratio":
-            fields.require([pitfall.predict.value], pitfall.id)
+        asked = pitfall.predict
+        assert asked.ask.endswith("?")
+        number = pitfall.judgement.number if pitfall.judgement else None
+        names = {asked.value, *asked.beside, *([number.value] if number else [])}
+        fields.require(names - {"ratio"}, pitfall.id)
+
+
+@pytest.mark.parametrize("lab", ["mathis", "buffers", "scale", "variants", "queues"])
+def test_a_question_has_a_line_for_each_wrong_answer_that_keeps_the_right_one(lab: str) -> None:
+    for pitfall in load_lab(ROOT, lab).file.pitfalls:
+        if not (judgement := pitfall.judgement):
+            continue
+        right = judgement.choice(judgement.right)
+        assert right is not None
+        for choice in judgement.choices:
+            assert choice.says.endswith("."), choice.says
+            assert right.says.casefold() not in choice.why_not.casefold()
+        assert judgement.ask.rstrip(".)").endswith("?") or "?" in judgement.ask
+
+
+def test_the_right_answers_are_not_all_the_same() -> None:
+    rights = {
+        pitfall.judgement.right
+        for lab in ("mathis", "buffers", "scale", "variants", "queues")
+        for pitfall in load_lab(ROOT, lab).file.pitfalls
+        if pitfall.judgement
+    }
+    assert len(rights) > 2
 
 
 @pytest.mark.parametrize(

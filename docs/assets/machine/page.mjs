@@ -112,7 +112,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|answer|recorded|hint)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|answer|recorded|hint)$/;
 
 function* written_of(lab) {
   try {

@@ -24,7 +24,7 @@ HEADING = re.compile(r"^##\s+Case\s+(\d{1,4})\b", re.IGNORECASE)
 FIRST_TRY = re.compile(r"^##\s+First try\b", re.IGNORECASE)
 ANY_HEADING = re.compile(r"^#{1,2}\s")
 ENTRY = re.compile(
-    r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Changed|Shown|Outcome)\b:?\s*(.*)$"
+    r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Judgement|Changed|Shown|Outcome)\b:?\s*(.*)$"
 )
 NONE = "none"
 
@@ -146,6 +146,11 @@ class Notes:
     def diagnosis(self) -> str | None:
         """The last diagnosis; None where there is none."""
         return next(iter(reversed(self.of("Diagnosis"))), None)
+
+    @property
+    def judgements(self) -> list[str]:
+        """The answers to the case's question, in order, wrong ones too, each as book.prediction.Answer reads it."""
+        return self.of("Judgement")
 
     @property
     def hints(self) -> int:

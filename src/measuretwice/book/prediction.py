@@ -1,4 +1,5 @@
-"""Predictions: their numbers, units and reasons; and how far one was off from what was measured.
+"""Predictions: their numbers, units and reasons; how far one was off from what was measured; and answers to what a case
+asks once it is diagnosed.
 
 Text and numbers in, words out. A factor stands only between two values of one unit: where what was
 predicted is of another kind, the words say so instead.
@@ -7,11 +8,18 @@ predicted is of another kind, the words say so instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import Protocol
 
-from measuretwice.lab.schema.cases import Predict
-from measuretwice.measure.fields import unit_of
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Value
+from measuretwice.lab.schema.cases import Asked, Judgement, NumberAsked, Predict
+from measuretwice.measure.fields import Measured, members, number, unit_of
+from measuretwice.stats.distributions import f_quantile
+from measuretwice.stats.intervals import mean_and_deviation
+from measuretwice.stats.two_samples import spread_of
 
 # A number as people write it: 66, 66.5 and, in many languages, 66,5; 1,200, where three digits follow; 3e-4.
 NUMBER = re.compile(
@@ -81,9 +89,9 @@ class Quantity:
         return f"{self.name} ({unit})" if unit else self.name
 
 
-def quantity_of(asked: Predict) -> Quantity:
+def quantity_of(asked: Asked) -> Quantity:
     """Return what a case's question asks for."""
-    scale, unit = display_unit(asked.value)
+    scale, unit = (1.0, "") if asked.is_ratio else display_unit(asked.value)
     return Quantity(asked.name, OF_ALL if asked.unit == SHARE else asked.unit or unit, scale)
 
 
@@ -93,6 +101,14 @@ def measured_by(asked: Predict) -> Quantity:
         return quantity_of(asked)
     scale, unit = display_unit(asked.value)
     return Quantity(asked.value, unit, scale)
+
+
+def of_one_run(asked: Predict) -> Quantity:
+    """Return what one run of several has to say to a question."""
+    if not asked.is_ratio:
+        return measured_by(asked)
+    scale, unit = display_unit(asked.value)
+    return Quantity(asked.value.removeprefix("*_"), unit, scale)
 
 
 def display_unit(name: str) -> tuple[float, str]:
@@ -111,18 +127,23 @@ def how_far_off(prediction: str, value: float | None, unit: str) -> str:
     stated = stated_number(prediction, unit)
     if value is None or stated is None:
         return ""
-    number, kind, scale = stated
+    predicted, kind, scale = stated
     if kind not in (None, _kind(unit)):
         asked = f"{SHARE}, or in %" if unit == OF_ALL else unit or "a number without a unit"
         return f". The question asks for {asked}, so the two can't be compared"
-    number *= scale / (KINDS[kind].get(_as_known(unit, kind) or "", 1.0) if kind else 1.0)
+    predicted = _in_unit(predicted, kind, scale, unit)
     # A share above all of them was meant otherwise.
-    if not number or (unit == OF_ALL and number > 1):
+    if not predicted or (unit == OF_ALL and predicted > 1):
         return ""
-    factor = value / number
+    factor = value / predicted
     if not LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR:
         return ""
     return f", {factor:.{2 if factor >= 10 else 3}g} times that"
+
+
+def _in_unit(value: float, kind: str | None, scale: float, unit: str) -> float:
+    """A number whose own unit is `scale` of its kind's first, in `unit`."""
+    return value * scale / (KINDS[kind].get(_as_known(unit, kind) or "", 1.0) if kind else 1.0)
 
 
 def stated_number(prediction: str, unit: str = "") -> tuple[float, str | None, float] | None:
@@ -213,3 +234,131 @@ def numbers_in(words: str) -> list[float]:
 def number_in(words: str) -> float | None:
     """Return the first number of a prediction; None where it has none."""
     return next(iter(numbers_in(words)), None)
+
+
+# What several runs say to a question, and answers that a case is solved by
+
+
+class OneRun(Protocol):
+    """What a question needs of a run: its seed, its settings, and all that was measured of it."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def params(self) -> Mapping[str, Value]: ...
+    @property
+    def values(self) -> Measured: ...
+
+
+def number_of(asked: Asked, runs: Sequence[OneRun]) -> float | None:
+    """Return what runs say to a question, in its unit; None where they lack what it asks for."""
+    if asked.spread_by:
+        return _ratio_of_variances(asked, runs)
+    mean = _mean_of(asked.value, runs, asked.of)
+    if not asked.over:
+        scale = quantity_of(asked).scale
+        return mean if mean is None or scale == 1 else mean * scale
+    over = _mean_of(asked.value, runs, asked.over)
+    return None if mean is None or not over else mean / over
+
+
+def _mean_of(name: str, runs: Sequence[OneRun], settings: Mapping[str, Value]) -> float | None:
+    of_these = [run for run in runs if settings.items() <= run.params.items()]
+    found = [value for run in of_these if (value := number(run.values, name)) is not None]
+    if not found or len(found) < len(of_these):
+        return None
+    # A count stays one.
+    return found[0] if len(found) == 1 else fmean(found)
+
+
+def _ratio_of_variances(asked: Asked, runs: Sequence[OneRun]) -> float | None:
+    groups = spreads(asked, runs)
+    if len(groups) != 2 or not all(deviation for _, deviation, _ in groups):
+        return None
+    (_, large, n), (_, small, m) = sorted(groups, key=lambda group: -group[1])
+    test = spread_of(large, n, small, m)
+    return test.statistic * (f_quantile(m - 1, n - 1, 0.975) if asked.upper else 1.0)
+
+
+def spreads(asked: Asked, runs: Sequence[OneRun]) -> list[tuple[str, float, int]]:
+    """Return how much a family's values spread, for each value of `asked.spread_by`: that value, the deviation in the unit
+    that the family's name says, and of how many. A value with fewer than two is left out."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        names = members(asked.value, run.values).values()
+        of_run = [value for name in names if (value := number(run.values, name)) is not None]
+        found.setdefault(str(run.params.get(asked.spread_by or "")), []).extend(of_run)
+    scale, _ = display_unit(asked.value)
+    return [
+        (by, mean_and_deviation(values)[1] * scale, len(values))
+        for by, values in sorted(found.items())
+        if len(values) > 1
+    ]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a student answers to a case's question: the letter of a choice, and a number, as they wrote them."""
+
+    choice: str
+    number: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return it as a lab book has it."""
+        return f"{self.choice}, {self.number}" if self.number else self.choice
+
+    @staticmethod
+    def read(text: str) -> Answer:
+        """Return the answer that a lab book, or a page, has: a letter, and behind a comma a number."""
+        choice, _, written = text.partition(",")
+        return Answer(choice.strip().casefold(), written.strip())
+
+
+def judged_numbers(judgement: Judgement, runs: Sequence[tuple[str, OneRun]]) -> list[float]:
+    """Return what a student's runs of a case give for its question's number: for each way in which they changed the case (the
+    first of each pair), and of that each seed by itself and all together."""
+    asked = judgement.number
+    if asked is None:
+        return []
+    groups: dict[tuple[str, int | None], list[OneRun]] = {}
+    for changed, run in runs:
+        for seed in (run.seed, None):
+            groups.setdefault((changed, seed), []).append(run)
+    numbers = (number_of(asked, group) for group in groups.values())
+    return [value for value in numbers if value is not None]
+
+
+def why_not(judgement: Judgement, answer: Answer, numbers: Iterable[float]) -> list[str]:
+    """Return a line for each part of an answer that isn't right; none where all is.
+
+    `numbers` are what the student's own runs give, each set of them that can be counted. UserError for a choice that
+    isn't there.
+    """
+    chosen = judgement.choice(answer.choice)
+    if chosen is None:
+        letters = judgement.letters
+        raise UserError(
+            f"{answer.choice[:20]!r} is no answer: choose {letters[0]} to {letters[-1]}"
+        )
+    lines = [f"{answer.choice}: {chosen.why_not}"] if chosen.why_not else []
+    if judgement.number and (line := _why_no_number(judgement.number, answer.number, [*numbers])):
+        lines.append(line)
+    return lines
+
+
+def _why_no_number(asked: NumberAsked, written: str, numbers: Sequence[float]) -> str:
+    """Why a number isn't what runs give; empty where it is."""
+    unit = quantity_of(asked).unit
+    stated = stated_number(written, unit)
+    if stated is None:
+        return f"A number is missing: {asked.ask}"
+    value, kind, scale = stated
+    if kind not in (None, _kind(unit)):
+        return f"{written}: the question asks for {quantity_of(asked).label}."
+    if not numbers:
+        return "The number comes from your own runs, and not all that it needs are there."
+    given = _in_unit(value, kind, scale, unit)
+    if any(abs(given - own) <= asked.tolerance_ratio * abs(own) for own in numbers):
+        return ""
+    return f"{written}: your runs give another number, by more than {100 * asked.tolerance_ratio:g} %. {asked.ask}"

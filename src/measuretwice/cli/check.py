@@ -10,12 +10,14 @@ import click
 
 from measuretwice.backends import what_differs
 from measuretwice.base.errors import UserError
+from measuretwice.book.prediction import Answer
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.course import wording
 from measuretwice.course.archives import Unpacked
 from measuretwice.course.check import Check, open_check
 from measuretwice.course.findings import DeclaredRun, Document
+from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, CaseSolved
 
 # So many lines on files that can't be used are printed; of the others only how many there are.
@@ -28,6 +30,8 @@ MOST_REFUSED = 8
 @click.option("--trial", help="For files of your own: which trial.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
+@click.option("--number", metavar="NUMBER", help="... and the number that the question asks for.")
 @click.option("--limits", is_flag=True, help="Say what limits each flow; of your own files always.")
 @AS_JSON
 def check(
@@ -36,6 +40,8 @@ def check(
     trial: str | None,
     changes: tuple[str, ...],
     hint: int | None,
+    answer: str | None,
+    number: str | None,
     limits: bool,
     as_json: bool,
 ) -> int:
@@ -60,11 +66,13 @@ def check(
         if as_json:
             print(json.dumps(check.places.named_in(documents), indent=2))
         else:
+            wrong = _answer(check, answer, number)
             documents = check.judge()
             for document in documents:
                 _print(document, hint, check.places, limits=limits)
             _print_outcomes(check.books, check.note_outcomes(documents))
             _print_outcomes(check.books, check.note_live_outcomes())
+            documents = _ask_questions(check, documents, wrong, ask=not hint)
         # Last, where it is seen, and after what was printed before.
         sys.stdout.flush()
         _complain(check, check.unread)
@@ -94,6 +102,62 @@ def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
             diagnosis = terminal.ask_person("What was it, in your own words? (Enter skips): ")
             if diagnosis:
                 books.note_diagnosis(outcome.case, diagnosis)
+
+
+def _answer(check: Check, answer: str | None, number: str | None) -> list[str]:
+    """Note an answer to a case's question that was given with the command; return what isn't right about it."""
+    if answer is None:
+        if number is not None:
+            raise UserError("--number goes with --answer LETTER")
+        return []
+    if check.places.archives:
+        raise UserError("--answer: an archive's lab book stays as it is; unpack it first")
+    return check.questions.only().answer(Answer(answer.casefold(), number or ""))
+
+
+def _ask_questions(
+    check: Check, documents: list[Document], wrong: list[str], *, ask: bool
+) -> list[Document]:
+    """Print what isn't right about an answer, and which cases are solved by one; ask for what is still to be answered.
+
+    Return the documents that count then: what was off in the runs of a case solved just now is no fault any more.
+    """
+    for line in wrong:
+        print(line)
+    said = set()
+    for question in check.questions.answered:
+        print(*wording.answered_lines(question), sep="\n")
+        said.add(question.key)
+    for question in check.open_questions(documents) if ask and not check.places.archives else []:
+        _ask_question(question)
+        if question.outcome and question.key not in said:
+            print(*wording.answered_lines(question), sep="\n")
+    return check.judge()
+
+
+def _ask_question(question: Question) -> None:
+    """Ask a person for a case's diagnosis, then its question until the answer is right or none is given; where nobody is at
+    the terminal, say how to answer."""
+    if not question.is_diagnosed:
+        guess = terminal.ask_person(
+            f"Case {question.case}. What is it, in your own words? Then there is a question to answer (Enter: not yet): "
+        )
+        if guess:
+            question.book.add(question.case, "Diagnosis", guess)
+    if question.is_diagnosed:
+        print(*wording.question_lines(question), sep="\n")
+        while choice := terminal.ask_person("Your answer, a letter (Enter: not yet): "):
+            number = ""
+            if question.judgement.number:
+                number = terminal.ask_person("And the number, with its unit: ")
+            try:
+                wrong = question.answer(Answer(choice.casefold(), number))
+            except UserError as error:
+                wrong = [str(error)]
+            if not wrong:
+                return
+            print(*wrong, sep="\n")
+    print(wording.how_to_answer(question))
 
 
 def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bool) -> None:

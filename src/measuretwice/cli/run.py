@@ -335,6 +335,8 @@ def _print_case(case: CaseRun, results: list[Result], predicted: str) -> None:
         return
     print(f"Case {case.number}: {case.pitfall.symptom}")
     terminal.print_table(case.lab, results, verdicts=False)
+    for line in wording.measured_of_case(case, results):
+        print(line)
     place = terminal.relative(
         results[0].run_dir if len(results) == 1 else results[0].run_dir.parent
     )

@@ -12,7 +12,14 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, Entry, LabBook
-from measuretwice.book.prediction import OF_ALL, how_far_off, measured_by
+from measuretwice.book.prediction import (
+    OF_ALL,
+    Quantity,
+    how_far_off,
+    measured_by,
+    number_of,
+    of_one_run,
+)
 from measuretwice.execute.batch import Batch
 from measuretwice.lab import (
     UNSET,
@@ -25,12 +32,14 @@ from measuretwice.lab import (
     trial_params,
 )
 from measuretwice.lab.schema.cases import Again, Pitfall, Predict
+from measuretwice.measure import fields
 from measuretwice.measure.expectations import against_model
 from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
 PAGES_SEED = 1
+NOT_MEASURED = "not measured"
 # Questions that the model has a word on.
 MODELLED = ("goodput_bps", "ratio")
 
@@ -139,14 +148,18 @@ class CaseRun:
     def compare(self, predicted: str, results: Sequence[Result]) -> PredictionCompared | None:
         """Return a prediction beside the measured value.
 
-        None where nothing was predicted, for several runs, and where the question asks for what isn't measured.
+        None where nothing was predicted, for several runs unless the question says how these answer it, and where it
+        asks for what isn't measured.
         """
         asked = self.pitfall.predict
-        if self.stage or not predicted or len(results) != 1 or not asked.compared:
+        if self.stage or not predicted or not results or not asked.compared:
+            return None
+        value = number_of(asked, results)
+        if len(results) != 1 and (not asked.is_of_several or value is None):
             return None
         quantity = measured_by(asked)
-        measured = answer_of(asked, results[0], in_percent="%" in predicted)
-        off = how_far_off(predicted, _scaled(asked, results[0]), quantity.unit)
+        measured = _in_words(value, quantity, in_percent="%" in predicted)
+        off = how_far_off(predicted, value, quantity.unit)
         return PredictionCompared(quantity.name, predicted, measured, off)
 
 
@@ -181,20 +194,24 @@ def open_case(
     return CaseRun(lab, number, stage, changes, book, own, varied, seed, is_new)
 
 
-def answer_of(asked: Predict, result: Result, *, in_percent: bool = False) -> str:
-    """Return what a run says to a case's question, with its unit."""
-    value, unit = _scaled(asked, result), measured_by(asked).unit
-    if value is not None and in_percent and unit == OF_ALL:
-        return f"{100 * value:.4g} %"
+def answer_of(asked: Predict, result: Result) -> str:
+    """Return what one run says to a case's question, with its unit: of a family of values all that it has."""
+    quantity = of_one_run(asked)
+    names = fields.members(asked.value, result.values).values() if "*" in asked.value else [asked.value]  # fmt: skip
+    texts = [_in_words(_scaled(quantity, result.value(name)), quantity) for name in names]
+    return ", ".join(texts) or NOT_MEASURED
+
+
+def _scaled(quantity: Quantity, value: float | None) -> float | None:
+    return value if value is None or quantity.scale == 1 else value * quantity.scale
+
+
+def _in_words(value: float | None, quantity: Quantity, *, in_percent: bool = False) -> str:
     if value is None:
-        return "not measured"
-    return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
-
-
-def _scaled(asked: Predict, result: Result) -> float | None:
-    """The measured value in the question's unit."""
-    value, scale = result.value(asked.value), measured_by(asked).scale
-    return value if value is None or scale == 1 else value * scale
+        return NOT_MEASURED
+    if in_percent and quantity.unit == OF_ALL:
+        return f"{100 * value:.4g} %"
+    return f"{value:{'d' if isinstance(value, int) else '.4g'}} {quantity.unit}".rstrip()
 
 
 def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:

@@ -25,6 +25,7 @@ from measuretwice.course.findings import (
     check_one,
     check_together,
 )
+from measuretwice.course.judging import Question, Questions
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, note_live_outcome
 from measuretwice.course.reading import NONSENSE, Part, Unread, is_document, is_look, read_apart
 from measuretwice.live.session import FACTS
@@ -43,6 +44,7 @@ class Check:
         self.root, self.scratch, self.places, self.hint = root, scratch, places, hint
         self.unread: list[str] = []
         self.books = CaseBooks(root, [])
+        self.questions = Questions(root, [])
         self._documents: list[Document] = []
         self._runs: list[Path] = []
         self._others: dict[Path, dict[str, Any]] = {}
@@ -68,6 +70,7 @@ class Check:
             place: looked for place, looked in looked_by_place.items() if not looked["runs"]
         }
         self.books = CaseBooks(self.root, self._runs)
+        self.questions = Questions(self.root, self._runs)
         return notes + [f"{line}; it is left out" for line in unreadable]
 
     def leave_out_empty(self) -> list[str]:
@@ -115,7 +118,9 @@ class Check:
     def judge(self) -> list[Document]:
         """Return the documents that count: a solved case's earlier runs are no fault any more."""
         try:
-            superseded = self.books.superseded(self._documents, self._unread_runs)
+            superseded = self.questions.superseded(self._documents)
+            self.books.leave_out({question.key for question in self.questions.answered})
+            superseded |= self.books.superseded(self._documents, self._unread_runs)
         except UserError as error:
             self.unread.append(self.places.named(str(error)))
             self.books, superseded = CaseBooks(self.root, []), set()
@@ -127,6 +132,16 @@ class Check:
         UserError where a book or a run's result can't be read.
         """
         return self.books.note_outcomes(documents, self._unread_runs)
+
+    def open_questions(self, documents: Sequence[Document]) -> list[Question]:
+        """Return the questions of cases that aren't solved, by the documents that count."""
+        off = {
+            run
+            for document in documents
+            if document["findings"]
+            for run in document.get("runs", [document["run"]])
+        }
+        return self.questions.open(off)
 
     def note_live_outcomes(self) -> list[CaseOutcome]:
         """The same of live labs."""

@@ -88,6 +88,10 @@ class CaseBooks:
             if (book := LabBook(folder, lab)).exists
         ]
 
+    def leave_out(self, cases: Collection[tuple[Path, int]]) -> None:
+        """Leave out cases, each by its book's path and its number: what their runs come to is said elsewhere."""
+        self._cases = [case for case in self._cases if (case.book.path, case.number) not in cases]
+
     def diagnosis_wanted(self, hint: int | None) -> int | None:
         """Return the case of which a diagnosis is to be noted before this hint; None where none is.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from measuretwice.book.prediction import display_unit, quantity_of, spreads
 from measuretwice.course.case import CaseRun, ModelAnswer, PredictionCompared
 from measuretwice.course.findings import Document, FindingDocument
+from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import (
     CaseOutcome,
     CaseSolved,
@@ -61,6 +63,36 @@ def prediction_compared(compared: PredictionCompared) -> str:
     name = compared.quantity[0].upper() + compared.quantity[1:]
     predicted = compared.predicted.rstrip(".")
     return f"{name}. You predicted: {predicted}. Measured: {compared.measured}{compared.off}."
+
+
+def measured_of_case(case: CaseRun, results: Sequence[Result]) -> list[str]:
+    """Return what runs say to their case's question, and the values beside it, where a table of runs has none of it."""
+    asked = case.pitfall.predict
+    if not (case.pitfall.judgement or asked.is_of_several or asked.beside):
+        return []
+    if asked.spread_by:
+        unit = display_unit(asked.value)[1]
+        groups = [
+            f"{by} {deviation:.3g} {unit} ({count} values)"
+            for by, deviation, count in spreads(asked, results)
+        ]
+        return [f"Standard deviations: {', '.join(groups)}."] if groups else []
+    shown = {
+        asked.value: asked.name[0].upper() + asked.name[1:],
+        **{value: name[0].upper() + name[1:] for value, name in asked.beside.items()},
+    }
+    return [f"{name}: {_of_each(value, results)}." for value, name in shown.items()]
+
+
+def _of_each(value: str, results: Sequence[Result]) -> str:
+    """One value of each run, with its trial where there are several."""
+    scale, unit = display_unit(value)
+    texts = [
+        f"{_number(result.value(value), '{:.4g}', scale)} {unit}".rstrip() for result in results
+    ]
+    if len(results) > 1:
+        texts = [f"{text} (trial {run.trial})" for text, run in zip(texts, results, strict=True)]
+    return ", ".join(texts)
 
 
 def nothing_measured(run: str) -> str:
@@ -159,15 +191,52 @@ def outcome_lines(outcome: CaseOutcome) -> list[str]:
             ]
 
 
+def question_lines(question: Question) -> list[str]:
+    """Return the question that solves a case, and what may be answered."""
+    asked = question.judgement
+    choices = zip(asked.letters, asked.choices, strict=True)
+    lines = [f"Case {question.case}. {asked.ask}"]
+    lines += [f"  {letter}: {choice.says}" for letter, choice in choices]
+    if asked.number:
+        lines.append(f"And a number: {asked.number.ask} ({quantity_of(asked.number).label})")
+    return lines
+
+
+def how_to_answer(question: Question) -> str:
+    """Say what to type for a case's diagnosis, or once there is one for the answer to its question."""
+    check = f"./lab check {question.pattern}"
+    if not question.is_diagnosed:
+        return (
+            f"Case {question.case}: write down what is off, in your own words: {check} --diagnosis 'WORDS'. "
+            "Then a question comes, which solves the case."
+        )
+    number = " --number NUMBER" if question.judgement.number else ""
+    return f"Answer it with {check} --answer LETTER{number}"
+
+
+def asked_below(question: Question) -> str:
+    """Say on a page where a case's question stands."""
+    return f"Case {question.case} is solved by an answer: the question comes below, once you have written down your diagnosis."
+
+
+def answered_lines(question: Question) -> list[str]:
+    """Return what is said of a case whose question is answered right."""
+    lines = [f"Case {question.case} is solved: {question.outcome}."]
+    return lines + ([repeats_first_try(question.lab.name)] if question.moves_first_try else [])
+
+
+def repeats_first_try(lab: str) -> str:
+    """Say how the first try is repeated with what was found."""
+    return f"In a terminal, ./lab start {lab} repeats your first try with what you found."
+
+
 def _solved(outcome: CaseSolved) -> list[str]:
     by = f", by {outcome.run}" if outcome.run else ""
     lines = [f"Case {outcome.case} is solved{by}: {outcome.entry}."]
     if outcome.not_compared:
         lines.append(f"Not compared with the model: {outcome.not_compared}.")
     if outcome.moves_first_try:
-        lines.append(
-            f"In a terminal, ./lab start {outcome.lab} repeats your first try with what you found."
-        )
+        lines.append(repeats_first_try(outcome.lab))
     return lines
 
 

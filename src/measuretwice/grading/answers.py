@@ -5,15 +5,23 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import BOOK, LabBook, Notes, read_notes
-from measuretwice.book.prediction import has_reason, has_unit, number_in
+from measuretwice.book.prediction import (
+    Answer,
+    has_reason,
+    has_unit,
+    judged_numbers,
+    number_in,
+    why_not,
+)
 from measuretwice.grading.submission import CaseNotes, MatchedNumber
 from measuretwice.lab import Lab, published_labs
+from measuretwice.lab.schema.cases import Judgement
 from measuretwice.measure.imported import tidy
 from measuretwice.report.markdown import read_books as books_in_markdown
 from measuretwice.report.markdown import read_places as answers_in_markdown
@@ -33,6 +41,7 @@ NUMBER = re.compile(r"(?<![\w.,])([0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*(%))?(?![\w])"
 MIN_DIGITS = 3
 MAX_NUMBERS = 40
 MAX_MATCHES = 30
+MAX_ANSWERS = 30
 
 
 # Reports
@@ -268,4 +277,42 @@ def _case_notes(notes: Notes) -> CaseNotes:
         diagnosis=notes.diagnosis and notes.diagnosis[:MAX_CHARACTERS],
         shown=notes.shown,
         mended=notes.mended,
+        answers=tuple(text[:MAX_CHARACTERS] for text in notes.judgements[:MAX_ANSWERS]),
     )
+
+
+def judge_answers(
+    books: Mapping[str, tuple[CaseNotes, ...]],
+    runs: Mapping[str, Sequence[tuple[RunData, str]]],
+    labs: Mapping[str, Lab],
+) -> dict[str, tuple[CaseNotes, ...]]:
+    """Return the books with a word on which answers to cases' questions are right, by the runs that were handed in.
+
+    `runs` are each lab's, each with what was changed in it, in words.
+    """
+    return {
+        name: tuple(_judged(notes, labs[name], runs.get(name, ())) for notes in cases)
+        for name, cases in books.items()
+    }
+
+
+def _judged(notes: CaseNotes, lab: Lab, runs: Sequence[tuple[RunData, str]]) -> CaseNotes:
+    judgement = lab.case(notes.case).judgement
+    if judgement is None or not notes.answers:
+        return notes
+    own = [
+        (changed, data.result)
+        for data, changed in runs
+        if data.plan.case == notes.case and data.plan.stage is None
+    ]
+    numbers = judged_numbers(judgement, own)
+    return replace(
+        notes, answered=any(_is_right(judgement, text, numbers) for text in notes.answers)
+    )
+
+
+def _is_right(judgement: Judgement, text: str, numbers: Sequence[float]) -> bool:
+    try:
+        return not why_not(judgement, Answer.read(text), numbers)
+    except UserError:
+        return False

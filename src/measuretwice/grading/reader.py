@@ -28,12 +28,14 @@ from measuretwice.grading.answers import (
     DOCUMENTS,
     find_quotes,
     is_book,
+    judge_answers,
     match_numbers,
     read_books,
     read_reports,
 )
 from measuretwice.grading.evidence import cookies_in, find_agreement, sketches
 from measuretwice.grading.submission import (
+    CaseNotes,
     Contents,
     RaisedFinding,
     Reading,
@@ -41,7 +43,7 @@ from measuretwice.grading.submission import (
     StudentFiles,
     SubmittedRun,
 )
-from measuretwice.lab import Lab, StageName, trial_params
+from measuretwice.lab import Lab, StageName, published_labs, trial_params
 from measuretwice.measure import imported
 from measuretwice.report.report import anchors, make_report, render_html
 from measuretwice.runs.folder import DONE, EDIT_DIFF, command_again, files_of, runs_in
@@ -170,6 +172,7 @@ def read_submission(
     reports = read_reports([path for path in loose if not is_book(path)], tree)
     books, book_problems = read_books(root, filter(is_book, loose), reports.books, tree)
     all_data = [data for data, _ in runs]
+    books = _with_answers(root, books, all_data)
     quotes, cited = find_quotes(reports.answers, [data.name for data in all_data], tree)
     if report and all_data:
         # If a report can't be written, for whatever is in it, the runs are still read.
@@ -193,6 +196,15 @@ def read_submission(
         figures=match_numbers(reports.answers, all_data),
         books=books,
     )
+
+
+def _with_answers(
+    root: Path, books: dict[str, tuple[CaseNotes, ...]], runs: list[RunData]
+) -> dict[str, tuple[CaseNotes, ...]]:
+    by_lab: dict[str, list[tuple[RunData, str]]] = defaultdict(list)
+    for data in runs:
+        by_lab[data.lab.name].append((data, ", ".join(_changed_settings(data))))
+    return judge_answers(books, by_lab, published_labs(root))
 
 
 def printable_line(text: str) -> str:

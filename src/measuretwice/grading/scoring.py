@@ -251,6 +251,11 @@ class _Case:
         return True if self.notes and self.notes.diagnosis else self.answer.given
 
     @property
+    def is_answered(self) -> bool:
+        """Return whether the question that solves the case is answered right, by the lab book and the runs."""
+        return self.notes is not None and self.notes.answered
+
+    @property
     def hints(self) -> int:
         """The number of hints before the diagnosis, by the lab book."""
         return self.notes.hints_before if self.notes else 0
@@ -309,7 +314,8 @@ def _mark_of_prediction(lab: Lab, criterion: Criterion, case: _Case, contents: C
     if not case.broken and not case.unread:
         predicted = "no run of it"
     elif case.notes is not None:
-        needs_unit = bool(unit_of(case.pitfall.predict.value))
+        asked = case.pitfall.predict
+        needs_unit = not asked.is_ratio and bool(unit_of(asked.value))
         predicted, certain, possible = _judge_prediction(case.notes, needs_unit=needs_unit)
         low, high = certain * full if case.certain else 0.0, possible * full
     elif case.broken and not any(isinstance(r, SubmittedRun) and r.case for r in case.broken):
@@ -361,7 +367,7 @@ def _mark_of_ladder(
         high = shares[AGAIN] if case.unread else 0.0
     elif case.is_diagnosed is False:
         high = shares[SHOWN]
-    elif not fixed and not case.unread:
+    elif not fixed and not case.is_answered and not case.unread:
         high = shares[DIAGNOSED]
     else:
         high = shares[AGAIN]
@@ -377,7 +383,7 @@ def _mark_of_ladder(
         shown=_shown_in_words(case),
         diagnosed=_diagnosed_in_words(case, hint_costs),
         mended=_fixed_in_words(case, of_set),
-        again=_again_in_words(pitfall, case.broken, fixed),
+        again=_again_in_words(case, fixed),
         case=lab.case_number(pitfall),
     )
 
@@ -389,6 +395,13 @@ def _shown_in_words(case: _Case) -> str:
 
 
 def _fixed_in_words(case: _Case, of_set: bool) -> str:
+    if case.is_answered and case.notes and not case.fixed:
+        tries = len(case.notes.answers)
+        return f"yes, answered right: {case.notes.answers[-1]}" + (
+            f" (answer {tries})" if tries > 1 else ""
+        )
+    if case.pitfall.judgement and case.notes and case.notes.answers and not case.fixed:
+        return f"no: answered {case.notes.answers[-1]}, which isn't right by these runs"
     if case.fixed:
         return f"yes, {short_name(case.fixed[0].name)}"
     if case.shown:
@@ -423,8 +436,11 @@ def _diagnosed_in_words(case: _Case, hint_costs: Sequence[float]) -> str:
     return f"yes, answered ({'; '.join(facts)}); if it is right: {BY_HAND}"
 
 
-def _again_in_words(pitfall: Pitfall, broken: Sequence[AnyRun], fixed: Sequence[AnyRun]) -> str:
+def _again_in_words(case: _Case, fixed: Sequence[AnyRun]) -> str:
     """Say whether the two can be compared: the same trial and seed, and only the mistake's settings differ."""
+    pitfall, broken = case.pitfall, case.broken
+    if case.is_answered and broken and not fixed:
+        return "yes, by the student's own runs: the question asks for no other"
     if not fixed or not broken:
         return "no"
     differences = [

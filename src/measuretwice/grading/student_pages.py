@@ -216,6 +216,7 @@ def _criterion_row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) ->
         ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Fixed", mark.mended), ("Run again", mark.again),
     ]  # fmt: skip
     seen += [("Lab book", notes.diagnosis)] if notes and notes.diagnosis else []
+    seen += [("Answers", "; ".join(notes.answers))] if notes and notes.answers else []
     for run in entry.all_runs:
         finding = next((finding for finding in run.findings if finding.id == pitfall.finding), None)
         if finding:

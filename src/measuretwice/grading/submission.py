@@ -270,7 +270,8 @@ class CaseNotes:
 
     `first` says whether a prediction stands before the case's first run, `number`, `unit` and `reason`
     whether it has them. `hints` counts those taken, `hints_before` those of them before the first
-    diagnosis. `shown`: the fixed run was asked for.
+    diagnosis. `shown`: the fixed run was asked for. `answers` are those to the case's question, in order; `answered` says
+    whether one of them is right, its number by the runs that were handed in.
     """
 
     case: int
@@ -284,6 +285,8 @@ class CaseNotes:
     diagnosis: str | None = None
     shown: bool = False
     mended: bool = False
+    answers: tuple[str, ...] = ()
+    answered: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
-from measuretwice.book.prediction import measured_by
+from measuretwice.book.prediction import of_one_run
 from measuretwice.course.case import answer_of, changes_of
 from measuretwice.course.findings import Document
 from measuretwice.course.wording import HEADINGS, expectation_rows, finding_lines, row_of, verdict
@@ -129,6 +129,15 @@ class CheckAnswer(TypedDict):
     said: str
 
 
+class JudgeAnswer(TypedDict):
+    """How an answer to a case's question is judged: by how many runs, a line for each part that isn't right, and what the
+    case came to."""
+
+    counted: int
+    problems: list[str]
+    said: str
+
+
 class LiveCheckAnswer(TypedDict):
     """The same of a live lab, and in lines what each file was taken for, and what can't be looked at."""
 
@@ -197,7 +206,7 @@ def results_to_json(lab: Lab, results: Sequence[Result], case: int | None) -> Ta
     """Return runs beside each other; of a case with what its question asks for."""
     return {
         "headings": [*HEADINGS],
-        "asked": measured_by(lab.case(case).predict).name if case is not None else "",
+        "asked": of_one_run(lab.case(case).predict).name if case is not None else "",
         "runs": [_run_to_json(lab, result) for result in results],
     }
 

@@ -15,9 +15,11 @@ from typing import Any
 from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_words, packs_of
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
+from measuretwice.book.prediction import Answer
 from measuretwice.course import wording
 from measuretwice.course.case import choose_trials, open_case, read_changes
 from measuretwice.course.findings import check_live, check_one, check_together
+from measuretwice.course.judging import Questions
 from measuretwice.course.lab_books import CaseBooks, note_live_outcome
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import finished
@@ -47,7 +49,7 @@ class PageApi:
         """The requests that can be made, by name."""
         return {
             "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
-            "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
+            "check": self.check, "listing": self.listing, "judge": self.judge, "show": self.show, "over_time": self.over_time,
             "results": self.results, "archive": self.archive, "note": self.note, "forget": self.forget,
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
         }  # fmt: skip
@@ -227,11 +229,33 @@ class PageApi:
         books.note_hint(hint)
         documents = [check_one(self._root, run, hint) for run in runs]
         documents += check_together(self._root, documents, hint)
+        questions = Questions(self._root, runs)
+        books.leave_out({question.key for question in questions.answered})
         outcomes = books.note_outcomes(documents)
+        off = {str(run) for run in runs} if any(d["findings"] for d in documents) else set()
+        said = [
+            wording.all_outcome_lines(outcomes),
+            *(line for question in questions.answered for line in wording.answered_lines(question)),
+            *(wording.asked_below(question) for question in questions.open(off)),
+        ]
         return {
             "documents": [answers.finding_to_json(document, hint) for document in documents],
-            "said": wording.all_outcome_lines(outcomes),
+            "said": "\n".join(filter(None, said)),
         }
+
+    def judge(self, *, lab: str, case: int, answer: str) -> answers.JudgeAnswer:
+        """Judge an answer to a case's question by the reader's own runs, and note it in the lab book.
+
+        `answer` is as a lab book has it. Where there are no runs of it, nothing is judged or noted.
+        """
+        runs = [*(self._runs / load_lab(self._root, lab).name).glob(f"case-{case:02d}-trial-*")]
+        questions = Questions(self._root, runs)
+        if not questions.has_one:
+            return {"counted": 0, "problems": [], "said": ""}
+        question = questions.only()
+        problems = question.answer(Answer.read(answer))
+        said = "" if problems else "\n".join(wording.answered_lines(question))
+        return {"counted": len(question.own_results()), "problems": problems, "said": said}
 
     def listing(self, *, lab: str, folder: str) -> words.Listing:
         """Return what `./lab show RUN` lists."""

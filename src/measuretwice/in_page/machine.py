@@ -16,7 +16,7 @@ from measuretwice.backends.live_script import PAGE_TERMINALS, page_live_script
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import unpack_tar
 from measuretwice.course.case import CaseRun, choose_live_trial, live_plan, read_changes
-from measuretwice.course.wording import prediction_compared
+from measuretwice.course.wording import measured_of_case, prediction_compared
 from measuretwice.execute.batch import Batch, odd_trials, without_edges
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.lab import Lab, Plan, Value
@@ -170,13 +170,14 @@ class Task:
         return [job for job in more if job.folder.name not in planned]
 
     def conclude(self) -> str:
-        """Note a case's runs in the lab book; return how a prediction compares, in words."""
+        """Note a case's runs in the lab book; return how a prediction compares, and what else there is to say of them."""
         if self.case is None:
             return ""
         results = list(self._results())
         self.case.note_runs(results)
         compared = self.case.compare(self.noted, results)
-        return prediction_compared(compared) if compared else ""
+        lines = [prediction_compared(compared)] if compared else []
+        return " ".join([*lines, *measured_of_case(self.case, results)])
 
     def _results(self) -> Iterable[Result]:
         return finished(list(self.jobs.values())).values()

@@ -287,7 +287,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
             "; ".join(text.split(": ", 1)[-1] for text in notes[number].of("Run")) or NONE,
             str(notes[number].hints or "none"),
             notes[number].diagnosis or NONE,
-            "; ".join(notes[number].of("Changed")) or ("shown" if notes[number].shown else NONE),
+            _changed(notes[number]),
             "solved" if notes[number].mended else NONE,
         ]
         for number, pitfall in enumerate(lab.file.pitfalls, start=1)
@@ -310,6 +310,12 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
         rows,
         frozenset({0, 4}),
     )
+
+
+def _changed(notes: Notes) -> str:
+    """What a student did about a case: settings, an answer to its question; or that the fixed run was asked for."""
+    answers = [f"answered {answer}" for answer in notes.judgements[-1:]]
+    return "; ".join([*notes.of("Changed"), *answers]) or ("shown" if notes.shown else NONE)
 
 
 def is_known(run: RunData, books: Books) -> bool:

@@ -26,13 +26,15 @@ FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 DRAWN_FROM = re.compile(r'<script type="application/json">.*?</script>\n?', re.DOTALL)
 # What a page runs, and where it takes an answer: paper has room for one instead.
 OF_SCREENS = re.compile(
-    r'<div class="(?:here|notebook)" (?:data-here|data-live|data-case="[^"]*" data-kind="answer")[^>]*></div>'
+    r'<div class="(?:here|notebook|judgement)" (?:data-here|data-live|data-case="[^"]*" data-(?:kind="answer"|asked))[^>]*></div>'
 )
 DRAWN = re.compile(r'<div class="interactive"[^>]*?( markdown)?>')
 ANSWER = '<div class="answer"></div>'
 # What only those read who have looked themselves, or ask to be shown.
 DIAGNOSIS = re.compile(
-    r'^<details class="behind" data-behind="diagnosis".*?^</details>$', re.DOTALL | re.MULTILINE
+    r'^(?:<details class="behind" data-behind="judgement".*?^</details>$\n*)?'
+    r'<details class="behind" data-behind="diagnosis".*?^</details>$',
+    re.DOTALL | re.MULTILINE,
 )
 HINTS = re.compile(
     rf"^## Hints\n+{re.escape(OF_HINTS)}.*?^</section>$\n*", re.DOTALL | re.MULTILINE

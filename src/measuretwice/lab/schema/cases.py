@@ -6,11 +6,13 @@ How a kind of symptom is drawn stands in measuretwice.figures.symptoms; a test h
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from measuretwice.lab.schema.parameters import Name, Strict, Value
+
+Unit = Literal["", "packets", "segments", "losses", "times", "0 to 1", "B", "%"]
 
 
 class SymptomOf(Strict):
@@ -137,20 +139,117 @@ class Elsewhere(Strict):
     both: dict[Name, Value] = {}
 
 
-class Predict(Strict):
+class Asked(Strict):
+    """A question whose answer is a number that a case's runs give: the measured `value` of a run.
+
+    `name` and `unit` stand at the field for the answer, and where it is compared with what was measured; the unit only
+    where the value's name doesn't end in it.
+    Of several runs it is their mean, of those alone that have the settings in `of`; divided by the mean of the runs with
+    those in `over`, where there are some. `spread_by` names a parameter with two values in these runs: then `value` is a
+    family (`*_goodput_bps`), all of its values are taken, and the answer is the ratio of their variances for the one
+    and the other, the larger over the smaller (F); with `upper`, the upper end of that ratio's 95 % interval.
+    """
+
+    ask: str
+    value: str
+    name: str
+    unit: Unit = ""
+    of: dict[Name, Value] = {}
+    over: dict[Name, Value] = {}
+    spread_by: Name | None = None
+    upper: bool = False
+
+    @property
+    def is_ratio(self) -> bool:
+        """Return whether the answer is a ratio of what runs measured, without their unit."""
+        return bool(self.over or self.spread_by)
+
+    @property
+    def parameters(self) -> set[str]:
+        """Return the parameters by which it tells runs apart."""
+        return {*self.of, *self.over, *([self.spread_by] if self.spread_by else [])}
+
+    @property
+    def is_of_several(self) -> bool:
+        """Return whether the question says how several runs answer it."""
+        return bool(self.of or self.is_ratio)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.spread_by and (self.of or self.over):
+            raise ValueError("spread_by takes all runs: leave of and over out")
+        if bool(self.spread_by) != ("*" in self.value):
+            raise ValueError("spread_by and a family of values (with a *) go together")
+        if self.over and not self.of:
+            raise ValueError("over: it divides the mean of which runs? of is missing")
+        if self.upper and not self.spread_by:
+            raise ValueError("upper: the end of which interval? spread_by is missing")
+        return self
+
+
+class Predict(Asked):
     """What a case asks before its first run: a question, and the measured `value` that answers it.
 
-    `name` and `unit` stand at the field for the prediction, and where it is compared with what was measured;
-    the unit only where the value's name doesn't end in it.
     Where the answer is none of the measured values, `compared` is false: then `value` only says what
-    mending did.
+    mending did. `beside` are further measured values that are printed with the answer, each with its name.
     """
 
     ask: str = "How many Mbit/s will you measure?"
     value: str = "goodput_bps"
     name: str = "goodput"
-    unit: Literal["", "packets", "segments", "losses", "times", "0 to 1", "B", "%"] = ""
     compared: bool = True
+    beside: dict[str, str] = {}
+
+
+class Choice(Strict):
+    """An answer that may be chosen: what it `says`; and of each but the right one `why_not`, a line which doesn't give the
+    right one away."""
+
+    says: str
+    why_not: str = ""
+
+
+class NumberAsked(Asked):
+    """A number that a student works out from their own runs, and by which part it may be off."""
+
+    tolerance_ratio: float = Field(default=0.02, gt=0, lt=1)
+
+
+class Judgement(Strict):
+    """What a case asks where the mistake is in what is said of runs, and no other run is needed: it is solved by an answer.
+
+    A question (`ask`) with `choices`, of which the one without `why_not` is right; and where it fits a `number` that the
+    student's own runs give. It is asked once there is a diagnosis: choices tell causes.
+    """
+
+    ask: str
+    choices: list[Choice] = Field(min_length=2, max_length=6)
+    number: NumberAsked | None = None
+
+    @property
+    def letters(self) -> str:
+        """Return the letters by which choices are named, in order."""
+        return "abcdef"[: len(self.choices)]
+
+    @property
+    def right(self) -> str:
+        """Return the letter of the right choice."""
+        return next(
+            letter
+            for letter, choice in zip(self.letters, self.choices, strict=True)
+            if not choice.why_not
+        )
+
+    def choice(self, letter: str) -> Choice | None:
+        """Return the choice with a letter; None where there is none."""
+        place = self.letters.find(letter) if len(letter) == 1 else -1
+        return self.choices[place] if place >= 0 else None
+
+    @model_validator(mode="after")
+    def _one_is_right(self) -> Self:
+        if sum(not choice.why_not for choice in self.choices) != 1:
+            raise ValueError("choices: each but the right one needs why_not, and one is right")
+        return self
 
 
 class Pitfall(Strict):
@@ -170,7 +269,8 @@ class Pitfall(Strict):
     For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
     first, and what it `teaches`: a skill, in words that don't give the cause away.
     `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
-    was measured would leave nothing off.
+    was measured would leave nothing off. `judgement` is the question that solves it, where only what is said of the runs is
+    wrong.
     `place` says where in the network it was, for a drawing that comes after the diagnosis: places as in
     `[topology]` `acts`.
     `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
@@ -193,6 +293,7 @@ class Pitfall(Strict):
     needs: list[str] = []
     teaches: str | None = None
     settled_by: Name | None = None
+    judgement: Judgement | None = None
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
     figure: list[AnySymptom] = []

@@ -6,19 +6,24 @@ A case has a number and what is seen of it, then a prediction; the cause comes l
 from __future__ import annotations
 
 import html
+import json
 import re
+from typing import Any
 
-from measuretwice.book.prediction import quantity_of
+from measuretwice.base.errors import UserError
+from measuretwice.book.prediction import number_of, quantity_of
 from measuretwice.lab import after_cases, first_try_of, read_questions, step_cases
-from measuretwice.lab.schema.cases import FirstTry
+from measuretwice.lab.schema.cases import FirstTry, NumberAsked
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.runs.first_try_history import outcome_of
+from measuretwice.runs.remeasure import read_run
 from measuretwice.site.macros import LabContext, browser_run, macro
 from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 SUMMARIES = {
     "prediction": "What the recorded run measured. Open it once you have predicted, or just to be shown",
+    "judgement": "The question that solves the case. Open it once you have written down your diagnosis",
     "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
 }
 FOLD_END = "</section>\n</details>\n"
@@ -135,6 +140,60 @@ def settled_by_a_run(context: LabContext, name: str) -> bool:
     return bool(context.lab.pitfall(name).settled_by)
 
 
+@macro('judged_by_answer("mtu")')
+def judged_by_answer(context: LabContext, name: str) -> bool:
+    """Whether a question solves the case, since only what is said of its runs is wrong."""
+    return context.lab.pitfall(name).judgement is not None
+
+
+@macro('judge("mtu")')
+def judge(context: LabContext, name: str) -> Block:
+    """The question that solves a case: what may be answered, the place where a browser puts the fields, and the command."""
+    judgement = context.lab.pitfall(name).judgement
+    assert judgement is not None, "a case without a question"
+    number, lab = case_number(context, name), context.lab.name
+    lines = [f"**{judgement.ask}**", ""]
+    for letter, choice in zip(judgement.letters, judgement.choices, strict=True):
+        lines.append(f"- {letter}: {choice.says}")
+    asked: dict[str, Any] = {
+        "whys": [choice.why_not for choice in judgement.choices],
+        "letters": judgement.letters,
+    }
+    command = f"./lab check runs/{lab}/case-{number:02d}-* --answer LETTER"
+    if judgement.number:
+        quantity = quantity_of(judgement.number)
+        recorded = _recorded_number(context, name, judgement.number)
+        lines += ["", f"**And a number.** {judgement.number.ask}"]
+        asked |= {
+            "label": quantity.label,
+            "again": judgement.number.ask,
+            "recorded": recorded,
+            "tolerance": judgement.number.tolerance_ratio,
+        }
+        command += " --number NUMBER"
+    lines += [
+        "",
+        f'<div class="judgement" data-case="{lab} {number}" data-asked="{html.escape(json.dumps(asked))}"></div>',
+        "",
+        "In a terminal, for runs that you made there:",
+        "",
+        f"```sh\n{command}\n```",
+    ]
+    return Block("\n".join(lines) + "\n")
+
+
+def _recorded_number(context: LabContext, name: str, asked: NumberAsked) -> float:
+    """What a case's recorded runs give for the number of its question, measured anew where it wasn't measured then."""
+    runs = context.sets.runs(f"{name}-broken")
+    value = number_of(asked, runs)
+    if value is None:
+        again = (read_run(context.root, run.run_dir, run.run_dir.name) for run in runs)
+        value = number_of(asked, [run.result for run in again])
+    if value is None:
+        raise UserError(f"{name}: judgement: its recorded runs have no {asked.value}")
+    return value
+
+
 @macro('try_fix("mtu")')
 def try_fix(context: LabContext, name: str) -> Block:
     """The ways to try a fix of one's own before the diagnosis. They name no cause."""
@@ -169,8 +228,8 @@ def _settings(context: LabContext, name: str) -> str:
 
 @macro('fold("prediction")')
 def fold(_: LabContext, kind: str) -> Block:
-    """The beginning of a fold of a case's page, behind the `prediction` or the `diagnosis`; it ends with
-    `</section>` and `</details>`. The search leaves it out: it would tell the cause."""
+    """The beginning of a fold of a case's page, behind the `prediction`, the `diagnosis`, or, where a question solves the
+    case, behind its `judgement`; it ends with `</section>` and `</details>`. The search leaves it out: it would tell the cause."""
     return folded_behind(kind)
 
 

@@ -274,6 +274,7 @@ def course_progress(site: SiteContext) -> Block:
                     "title": case_heading(context, pitfall.id),
                     "page": f"{context.lab.folder.name}/{case_page(context, pitfall.id).removesuffix('.md')}/",
                     "minutes": pitfall.minutes,
+                    "solved_by": "judgement" if pitfall.judgement else "diagnosis",
                 }
                 for pitfall in context.lab.file.pitfalls
             ],

@@ -1,0 +1,109 @@
+// The question that solves a case whose mistake is in what is said of its runs, <div class="judgement">: a choice, and where
+// it fits a number. The number is held against the reader's own runs, where this browser keeps some of the case, else
+// against the recorded ones. What is right is kept in this browser, and opens what comes after it. Without scripts the
+// question stands there by itself, and all folds still open.
+window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(places, assets_url) {
+  "use strict";
+  const { h } = window.measureTwice;
+
+  function stored_text(place, kind) {
+    try {
+      return localStorage.getItem(`measure-twice/${place.dataset.case}/${kind}`) || "";
+    } catch {
+      return "";
+    }
+  }
+
+  function keep(place, text) {
+    try {
+      localStorage.setItem(`measure-twice/${place.dataset.case}/judgement`, text);
+    } catch { /* then it is forgotten with the page */ }
+  }
+
+  // What the kit says by the reader's own runs; null where there are none.
+  async function by_own_runs(lab, number, answer) {
+    if (location.protocol === "file:") return null;
+    let page;
+    try {
+      const { kept_names } = await import(new URL("machine/store.mjs", assets_url));
+      const begins = `${lab}/case-${String(number).padStart(2, "0")}-trial-`;
+      if (!(await kept_names(lab)).some((name) => name.startsWith(begins))) return null;
+      page = await import(new URL("machine/page.mjs", assets_url));
+      await page.all_loads();
+    } catch {
+      return null;
+    }
+    const said = await (await page.open_kit()).ask("judge", { lab, case: number, answer });
+    return said.counted ? said : null;
+  }
+
+  const number_in = (text) => Number((text.replace(",", ".").match(/[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?/) || ["x"])[0]);
+
+  function by_recorded_runs(asked, choice, text) {
+    const problems = [];
+    const why = asked.whys[asked.letters.indexOf(choice)];
+    if (why) problems.push(`${choice}: ${why}`);
+    if (asked.label) {
+      const given = number_in(text);
+      if (Number.isNaN(given)) problems.push(`A number is missing: ${asked.again}`);
+      else if (Math.abs(given - asked.recorded) > asked.tolerance * Math.abs(asked.recorded)) {
+        problems.push(`${text}: the recorded runs give another number, by more than ${+(100 * asked.tolerance).toFixed(1)} %. ${asked.again}`);
+      }
+    }
+    return { problems, said: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case." };
+  }
+
+  function open_diagnosis() {
+    for (const fold of document.querySelectorAll('details.behind[data-behind="diagnosis"]')) fold.open = true;
+  }
+
+  places.forEach((place, n) => {
+    const asked = JSON.parse(place.dataset.asked);
+    const [lab, number] = place.dataset.case.split(" ");
+    const name = `judgement-${n}`;
+    const [kept_choice = "", kept_number = ""] = stored_text(place, "judgement").split(/, (.*)/);
+    const choices = [...asked.letters].map((letter) => h("label", { class: "judgement-choice" },
+      h("input", { type: "radio", name, value: letter, checked: letter === kept_choice }), letter));
+    const field = asked.label && h("input", { id: `${name}-number`, autocomplete: "off", value: kept_number });
+    const button = h("button", { class: "md-button" }, "Answer");
+    const status = h("div", { role: "status" });
+    const form = h("form", {},
+      h("fieldset", {}, h("legend", {}, "Your answer"), ...choices),
+      ...(field ? [h("label", { for: field.id }, `Your number: ${asked.label}`), field] : []),
+      button, status);
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const chosen = form.querySelector("input:checked");
+      if (!chosen) {
+        status.textContent = "Choose an answer first.";
+        return;
+      }
+      if (!stored_text(place, "diagnosis")) {
+        status.textContent = "Write down your diagnosis first, in the field above.";
+        return;
+      }
+      const text = field ? field.value.trim() : "";
+      const answer = text ? `${chosen.value}, ${text}` : chosen.value;
+      button.disabled = true;
+      status.textContent = "One moment.";
+      try {
+        const { problems, said } = (await by_own_runs(lab, Number(number), answer)) || by_recorded_runs(asked, chosen.value, text);
+        status.replaceChildren(...(problems.length ? problems : said.split("\n")).map((line) => h("p", {}, line)));
+        if (!problems.length) {
+          keep(place, answer);
+          open_diagnosis();
+        }
+      } catch (error) {
+        status.textContent = `It can't be judged now: ${error.message}`;
+      }
+      button.disabled = false;
+    });
+    document.addEventListener("measure-twice:forgotten", ({ detail }) => {
+      if (detail.lab !== lab) return;
+      form.reset();
+      for (const input of form.querySelectorAll("input")) { input.checked = false; if (input === field) input.value = ""; }
+      status.textContent = "";
+    });
+    place.append(form);
+  });
+} });
