@@ -33,8 +33,8 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
     } catch {
       return null;
     }
-    const said = await (await page.open_kit()).ask("judge", { lab, case: number, answer });
-    return said.counted ? said : null;
+    const judged = await (await page.open_kit()).ask("judge", { lab, case: number, answer });
+    return judged.counted ? judged : null;
   }
 
   const number_in = (text) => Number((text.replace(",", ".").match(/[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?/) || ["x"])[0]);
@@ -50,7 +50,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
         problems.push(`${text}: the recorded runs give another number, by more than ${+(100 * asked.tolerance).toFixed(1)} %. ${asked.again}`);
       }
     }
-    return { problems, said: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case." };
+    return { problems, outcome: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case." };
   }
 
   function open_diagnosis() {
@@ -87,8 +87,8 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
       button.disabled = true;
       status.textContent = "One moment.";
       try {
-        const { problems, said } = (await by_own_runs(lab, Number(number), answer)) || by_recorded_runs(asked, chosen.value, text);
-        status.replaceChildren(...(problems.length ? problems : said.split("\n")).map((line) => h("p", {}, line)));
+        const { problems, outcome } = (await by_own_runs(lab, Number(number), answer)) || by_recorded_runs(asked, chosen.value, text);
+        status.replaceChildren(...(problems.length ? problems : outcome.split("\n")).map((line) => h("p", {}, line)));
         if (!problems.length) {
           keep(place, answer);
           open_diagnosis();

@@ -150,7 +150,7 @@ def test_a_question_is_judged_by_the_readers_own_runs(worker: Worker) -> None:
     deviation = result["measured"]["host_1_seconds_deviation_bps"] / 1e6
     right = worker.ask("judge", **asked, answer=f"b, {deviation:.3g} Mbit/s")
     assert right["problems"] == []
-    assert "Case 5 is solved: answered right" in right["said"]
+    assert "Case 5 is solved: answered right" in right["outcome"]
     assert "Case 5 is solved" in worker.ask("check", lab="queues", folders=[folder])["said"]
     notes = read_notes((worker.runs / "queues/lab-book.md").read_text(encoding="utf-8"))[5]
     assert notes.mended

@@ -201,7 +201,7 @@ def expected_ratio(sets: RecordedSets) -> tuple[float, float]:
 
 
 def count_within(sets: RecordedSets, runs: Sequence[Result]) -> int:
-    """How many runs are in that range."""
+    """Return how many runs are in that range."""
     low, high = expected_ratio(sets)
     return sum(run.ratio is not None and low <= run.ratio <= high for run in runs)
 

@@ -264,11 +264,11 @@ def number_of(asked: Asked, runs: Sequence[OneRun]) -> float | None:
 
 def _mean_of(name: str, runs: Sequence[OneRun], settings: Mapping[str, Value]) -> float | None:
     of_these = [run for run in runs if settings.items() <= run.params.items()]
-    found = [value for run in of_these if (value := number(run.values, name)) is not None]
-    if not found or len(found) < len(of_these):
+    values = [value for run in of_these if (value := number(run.values, name)) is not None]
+    if not values or len(values) < len(of_these):
         return None
     # A count stays one.
-    return found[0] if len(found) == 1 else fmean(found)
+    return values[0] if len(values) == 1 else fmean(values)
 
 
 def _ratio_of_variances(asked: Asked, runs: Sequence[OneRun]) -> float | None:
@@ -283,15 +283,15 @@ def _ratio_of_variances(asked: Asked, runs: Sequence[OneRun]) -> float | None:
 def spreads(asked: Asked, runs: Sequence[OneRun]) -> list[tuple[str, float, int]]:
     """Return how much a family's values spread, for each value of `asked.spread_by`: that value, the deviation in the unit
     that the family's name says, and of how many. A value with fewer than two is left out."""
-    found: dict[str, list[float]] = {}
+    groups: dict[str, list[float]] = {}
     for run in runs:
         names = members(asked.value, run.values).values()
         of_run = [value for name in names if (value := number(run.values, name)) is not None]
-        found.setdefault(str(run.params.get(asked.spread_by or "")), []).extend(of_run)
+        groups.setdefault(str(run.params.get(asked.spread_by or "")), []).extend(of_run)
     scale, _ = display_unit(asked.value)
     return [
         (by, mean_and_deviation(values)[1] * scale, len(values))
-        for by, values in sorted(found.items())
+        for by, values in sorted(groups.items())
         if len(values) > 1
     ]
 
@@ -348,7 +348,7 @@ def why_not(judgement: Judgement, answer: Answer, numbers: Iterable[float]) -> l
 
 
 def _why_no_number(asked: NumberAsked, written: str, numbers: Sequence[float]) -> str:
-    """Why a number isn't what runs give; empty where it is."""
+    """Return why a number isn't what runs give; empty where it is."""
     unit = quantity_of(asked).unit
     stated = stated_number(written, unit)
     if stated is None:

@@ -124,13 +124,13 @@ def _ask_questions(
     """
     for line in wrong:
         print(line)
-    said = set()
+    printed = set()
     for question in check.questions.answered:
         print(*wording.answered_lines(question), sep="\n")
-        said.add(question.key)
+        printed.add(question.key)
     for question in check.open_questions(documents) if ask and not check.places.archives else []:
         _ask_question(question)
-        if question.outcome and question.key not in said:
+        if question.outcome and question.key not in printed:
             print(*wording.answered_lines(question), sep="\n")
     return check.judge()
 

@@ -101,8 +101,8 @@ class Questions:
         for run in runs:
             if named := _case_named(run):
                 of_cases.setdefault((run.parent, *named), []).append(run)
-        found = (_question(root, *key, tuple(runs)) for key, runs in of_cases.items())
-        self._all = [question for question in found if question]
+        questions = (_question(root, *key, tuple(runs)) for key, runs in of_cases.items())
+        self._all = [question for question in questions if question]
 
     @property
     def answered(self) -> list[Question]:
@@ -114,12 +114,12 @@ class Questions:
         behind: set[str] = set()
         for question in self.answered:
             pitfall = question.lab.case(question.case)
-            known, runs = {pitfall.finding, *pitfall.follows}, set(map(str, question.runs))
+            explained, runs = {pitfall.finding, *pitfall.follows}, set(map(str, question.runs))
             behind |= {
                 document["run"]
                 for document in documents
                 if runs.intersection(document.get("runs", [document["run"]]))
-                and {finding["id"] for finding in document["findings"]} <= known
+                and {finding["id"] for finding in document["findings"]} <= explained
             }
         return behind
 

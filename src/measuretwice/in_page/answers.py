@@ -135,7 +135,7 @@ class JudgeAnswer(TypedDict):
 
     counted: int
     problems: list[str]
-    said: str
+    outcome: str
 
 
 class LiveCheckAnswer(TypedDict):

@@ -233,14 +233,14 @@ class PageApi:
         books.leave_out({question.key for question in questions.answered})
         outcomes = books.note_outcomes(documents)
         off = {str(run) for run in runs} if any(d["findings"] for d in documents) else set()
-        said = [
+        lines = [
             wording.all_outcome_lines(outcomes),
             *(line for question in questions.answered for line in wording.answered_lines(question)),
             *(wording.asked_below(question) for question in questions.open(off)),
         ]
         return {
             "documents": [answers.finding_to_json(document, hint) for document in documents],
-            "said": "\n".join(filter(None, said)),
+            "said": "\n".join(filter(None, lines)),
         }
 
     def judge(self, *, lab: str, case: int, answer: str) -> answers.JudgeAnswer:
@@ -251,11 +251,11 @@ class PageApi:
         runs = [*(self._runs / load_lab(self._root, lab).name).glob(f"case-{case:02d}-trial-*")]
         questions = Questions(self._root, runs)
         if not questions.has_one:
-            return {"counted": 0, "problems": [], "said": ""}
+            return {"counted": 0, "problems": [], "outcome": ""}
         question = questions.only()
         problems = question.answer(Answer.read(answer))
-        said = "" if problems else "\n".join(wording.answered_lines(question))
-        return {"counted": len(question.own_results()), "problems": problems, "said": said}
+        outcome = "" if problems else "\n".join(wording.answered_lines(question))
+        return {"counted": len(question.own_results()), "problems": problems, "outcome": outcome}
 
     def listing(self, *, lab: str, folder: str) -> words.Listing:
         """Return what `./lab show RUN` lists."""

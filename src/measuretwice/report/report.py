@@ -313,7 +313,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
 
 
 def _changed(notes: Notes) -> str:
-    """What a student did about a case: settings, an answer to its question; or that the fixed run was asked for."""
+    """Return what a student did about a case: settings, an answer to its question; or that the fixed run was asked for."""
     answers = [f"answered {answer}" for answer in notes.judgements[-1:]]
     return "; ".join([*notes.of("Changed"), *answers]) or ("shown" if notes.shown else NONE)
 

@@ -94,9 +94,8 @@ def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
     """
     tests = Tests(unfit=list(found.failed))
     seen: dict[tuple[object, ...], Client] = {}
-    for piece, run in sorted(
-        found.iperf3(server=False), key=lambda pair: pair[1].start_time_s is None
-    ):
+    clients = sorted(found.iperf3(server=False), key=lambda pair: pair[1].start_time_s is None)
+    for piece, run in clients:
         whole = from_rows(run)
         if problem := problem_of(whole):
             tests.unfit.append(f"{piece.path.name}: {problem}")
@@ -114,10 +113,8 @@ def find_tests(found: Pieces, sender: str | None, seconds: float) -> Tests:
             for named in run.connections
         )
         if ends and ends in seen:
-            twin = seen[ends].piece.path
-            found.left_out.append(
-                f"{piece.path}: the same connections as in {twin}; they count once"
-            )
+            why = f"the same connections as in {seen[ends].piece.path}; they count once"
+            found.left_out.append(f"{piece.path}: {why}")
             continue
         seen[ends or (piece.path,)] = client
         tests.clients.append(client)
@@ -242,9 +239,8 @@ def _last_served(
             tests.sequences.append(
                 f"{len(several)} tests, one after another, in {path.name} ({shown} Mbit/s), of which the last is looked at"
             )
-            pieces.notes.append(
-                f"{path}: of the {len(several)} tests in it only the last is looked at"
-            )
+            only = f"of the {len(several)} tests in it only the last is looked at"
+            pieces.notes.append(f"{path}: {only}")
     return [several[-1] for several in by_file.values()]
 
 
@@ -259,10 +255,8 @@ def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
     A client that doesn't say when it began is taken for one of the run that is kept.
     """
     groups: list[list[Client]] = []
-    timed = sorted(
-        (client for client in tests.clients if client.span_s),
-        key=lambda client: client.span_s or (),
-    )
+    timed = [client for client in tests.clients if client.span_s]
+    timed.sort(key=lambda client: client.span_s or ())
     end_s = 0.0
     for client in timed:
         begin_s, last_s = client.span_s or (0.0, 0.0)
