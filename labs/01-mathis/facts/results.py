@@ -12,6 +12,7 @@ from measuretwice.facts import (
     Number,
     RecordedSets,
     Table,
+    agreed,
     column,
     excerpt,
     factor,
@@ -68,6 +69,8 @@ from .runs import (
 MSS_BYTES, RTTS_MS, LOSS_RATIOS = (536, 1460, 4312), (6, 154.5, 600), (0.00003, 0.3)
 # How far from a claim's own value a result may lie.
 SLOPE_TOLERANCE, CONSTANT_TOLERANCE = 0.02, 0.05
+# The share of runs that have to lie along the line for the claim that the trials do.
+WITHIN = 0.95
 # The trials in which losses are neither rare nor frequent, and from when on they have many.
 MIDDLE_P, MANY_LOSSES = (0.0001, 0.001), 600
 
@@ -227,14 +230,27 @@ def _what_holds(f: Facts, sets: RecordedSets) -> None:
     f.fitted, f.fitted_losses = whole(fit.points), whole(sum(column(long, "qdisc_drops")))
     f.slope_is_one = judge(ends, least=1 - SLOPE_TOLERANCE, most=1 + SLOPE_TOLERANCE)
     f.one_is_inside_the_slopes = ends[0] <= 1 <= ends[1]
+    # C falls with p, so one fit over all would hang on how many trials there are of each p.
+    by_p = [
+        Interval.of_mean([measured(run, "ratio") for run in used if (param(run, "loss_ratio") < MIDDLE_P[1]) == is_small])
+        for is_small in (True, False)
+    ]  # fmt: skip
+    f.c_small_p, f.c_large_p = by_p
     f.c_is_random, f.c_is_delayed, f.c_is_one = (
-        judge((fit.low / c, fit.high / c), least=1 - CONSTANT_TOLERANCE, most=1 + CONSTANT_TOLERANCE)
+        agreed(
+            judge([end / c for end in of.both_ends], least=1 - CONSTANT_TOLERANCE, most=1 + CONSTANT_TOLERANCE)
+            for of in by_p
+        )
         for c in (RANDOM, RANDOM_DELAYED, 1)
     )  # fmt: skip
     f.random_is_inside, f.delayed_is_inside = (
         fit.low <= c <= fit.high for c in (RANDOM, RANDOM_DELAYED)
     )
-    f.trials_lie_along_the_line = count_within(sets, long) >= 0.95 * len(long)
+    claimed = {run.trial for run in long}
+    at_its_length = [run for run in usual if run.trial in claimed]
+    f.trials_lie_along_the_line = agreed(
+        count_within(sets, runs) >= WITHIN * len(runs) for runs in (at_its_length, long)
+    )
     bound = (sets.lab.file.model and sets.lab.file.model.max_loss_ratio) or 1
     f.model_bound = str(bound)
     lossy = [run.ratio for run in usual if run.ratio and param(run, "loss_ratio") >= bound]
