@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 from measuretwice.facts import (
     Facts,
@@ -60,6 +61,8 @@ from .waits import CORE_WAIT, HALVES_WAIT, LONG_WAITS, STEADILY_EVEN, USUAL, WAI
 
 CROWDS = ("intermediate-300", "intermediate-500", "core")
 EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
+# Edge has so many flows at most, a crowd so many at least.
+EDGE_FLOWS, CROWD_FLOWS = 50, 300
 BASE_DELAYS = ("core", "core-100-ms", "core-200-ms")
 INDEX_RUNS = (*RENO_RUNS[:-1], "core-100-ms", "core-200-ms")
 MIXES = (
@@ -288,7 +291,10 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
     edge += [_index(sets, name, RENO) for name in LONG_WAITS]
     edge += [_index(sets, name, CUBIC) for name in OTHERS_WAIT]
-    f.even_at_edge = judge(edge, least=FAIR_INDEX)
+    # A testbed's cell that says otherwise keeps a claim open: hosts and paths differ there, and ours don't.
+    of_testbeds = _indices_of_testbeds(sets, ("reno", "cubic"), most_flows=EDGE_FLOWS)
+    f.even_at_edge = agreed([judge(edge, least=FAIR_INDEX), judge(of_testbeds, least=FAIR_INDEX)])
+    f.even_edge_testbeds = Numbers((min(of_testbeds), max(of_testbeds)))
     f.edge_index = Numbers(tuple(edge), digits=4)
     f.reno_index = Number(_index(sets, "edge-long", RENO))
     f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
@@ -301,22 +307,31 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.core_reno_index = Number(_index(sets, "core", RENO))
 
     bbr_core = [_index(sets, name, BBR) for name in BASE_DELAYS]
-    f.bbr_uneven_early_at_core = judge(bbr_core, most=UNFAIR_AT_CORE)
+    others = [
+        min(_index(sets, name, trial) for trial in (RENO, CUBIC) if sets.runs(name, trial))
+        for name in BASE_DELAYS
+    ]
+    # Where others are as uneven in the same minutes, it says nothing of BBR.
+    f.bbr_uneven_early_at_core = agreed(
+        [judge(bbr_core, most=UNFAIR_AT_CORE)]
+        + [bbr < other for bbr, other in zip(bbr_core, others, strict=True)]
+    )
+    f.others_early_at_core = Numbers(tuple(others))
     f.bbr_core_index = Numbers(tuple(bbr_core))
     steady = [*f.bbr_steady_crowds.values, f.bbr_steady_core.value]
     f.bbr_steady_index = Numbers(tuple(steady), digits=5)
+    crowds = _indices_of_testbeds(sets, ("bbr",), least_flows=CROWD_FLOWS)
+    f.bbr_crowds_of_testbeds = Numbers((min(crowds), max(crowds)), digits=2)
     if max(steady) <= UNFAIR_AT_CORE:
         f.bbr_uneven_at_core = True
+    elif min(*steady, *crowds) > STEADILY_EVEN:
+        f.bbr_uneven_at_core = False
     else:
-        f.bbr_uneven_at_core = False if min(steady) > STEADILY_EVEN else None
+        f.bbr_uneven_at_core = None
+    f.bbr_becomes_even = min(steady) > STEADILY_EVEN
     bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
     waiting = [_index(sets, name, BBR) for name in OTHERS_WAIT]
-    testbeds = [
-        cell.value(testbed, "index")
-        for (rtt_ms, flows, name), cell in published_fairness(sets).items()
-        if name == "bbr" and int(flows) <= 50
-        for testbed in (CLOUDLAB, FABRIC)
-    ]
+    testbeds = _indices_of_testbeds(sets, ("bbr",), most_flows=EDGE_FLOWS)
     f.bbr_edge_testbeds = Numbers((min(testbeds), max(testbeds)), digits=2)
     f.bbr_is_even_at_our_edge = min(*bbr_edge, *waiting) > UNFAIR_AT_EDGE
     # "Down to": one of our runs is enough; and one of a testbed's keeps it open.
@@ -472,11 +487,29 @@ def _other_parts_of_bbr(f: Facts, sets: RecordedSets) -> list[float]:
     f.bbr_real_time, f.bbr_not_in_real_time = witnessed_shares(sets, BBR_IN_RENO)
     f.cubic_real_time, f.cubic_not_in_real_time = witnessed_shares(sets, CUBIC_IN_RENO)
     f.real_time_gives_bbr_less = f.bbr_real_time.high_value < f.bbr_not_in_real_time.low_value
+    far = [
+        100 * measured(sets.run(name, BBR_IN_RENO), "rival_share")
+        for name in ("edge-100-ms", "edge-200-ms")
+    ]
+    f.bbr_far = Numbers(tuple(far), "%")
     return [
+        *far,
         *f.bbr_real_time.both_ends,
         *f.bbr_late_in_cubic.values,
         *f.bbr_edge_usual.both_ends,
         *f.bbr_edge_wait.both_ends,
+    ]
+
+
+def _indices_of_testbeds(
+    sets: RecordedSets, names: Sequence[str], *, least_flows: int = 0, most_flows: int = 10**9
+) -> list[float]:
+    """Return Jain's index in all cells of both testbeds of these algorithms alone, with so many flows."""
+    return [
+        cell.value(testbed, "index")
+        for (_, flows, name), cell in published_fairness(sets).items()
+        if name in names and least_flows <= int(flows) <= most_flows
+        for testbed in (CLOUDLAB, FABRIC)
     ]
 
 

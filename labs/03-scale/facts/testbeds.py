@@ -145,6 +145,13 @@ def _constants(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
         apart = [abs(c / cell.value(CLOUDLAB, "c_by_halvings") - 1) for c, cell in chosen]
         setattr(f, f"testbed_c_{label}", Number(len(chosen)))
         setattr(f, f"testbed_c_{label}_apart", percent(max(apart), 2))
+    both = [cell.value(t, "c_by_halvings") for _, cell in cells for t in (CLOUDLAB, FABRIC)]
+    f.testbed_c_span = percent(max(both) / min(both) - 1, 2)
+    few = [(run, cell) for run, cell in cells if set_cell(run) in UP_TO_1_GBIT]
+    f.testbed_fabric_apart = percent(
+        max(abs(measured(run, "c_by_halvings") / cell.value(FABRIC, "c_by_halvings") - 1) for run, cell in few),
+        2,
+    )  # fmt: skip
     f.testbed_c_agrees = f.testbed_c_up_to_1_gbit_apart.value < 1.1
     unsettled = [run for run, _ in cells if _unsettled(run)]
     f.unsettled_c = Numbers(tuple(measured(run, "c_by_halvings") for run in unsettled))
