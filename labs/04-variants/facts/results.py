@@ -117,8 +117,9 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     by_buffer = sets.runs("buffers")
     groups = (CABLE, *(range(first, first + 4) for first in BUFFERS_BEGIN))
     clean = _values_by_trial(sets.runs(RADIO_CLEAN), GOODPUT)
-    f.bbr_clean_radio, f.cubic_clean_radio, f.reno_clean_radio = (
-        mbit(mean_of(clean[trial])) for trial in (BBR_BY_RADIO, CUBIC_BY_RADIO, RENO_BY_RADIO)
+    f.bbr_clean_radio, f.cubic_clean_radio, f.reno_clean_radio, f.vegas_clean_radio = (
+        mbit(mean_of(clean[trial]))
+        for trial in (BBR_BY_RADIO, CUBIC_BY_RADIO, RENO_BY_RADIO, VEGAS_BY_RADIO)
     )
     f.losses_make_bbr_first = (
         mean_of(clean[BBR_BY_RADIO]) < 1.02 * mean_of(clean[CUBIC_BY_RADIO])

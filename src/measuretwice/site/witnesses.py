@@ -54,21 +54,11 @@ def set_witness(f: Facts, record: Mapping[str, Any]) -> None:
         ("setting", "value", "Linux in real time", "virtual kernel", "ratio"),
         (row for setting in settings for row in _of_setting(setting)),
     )
-    f.witness_shares = Numbers(
-        tuple(
-            row["host_over_virtual"]
-            for setting in settings
-            for row in setting["values"]
-            if row["name"] == "rival_share"
-        )
-    )
-    constants = [
-        row["host_over_virtual"]
-        for setting in settings
-        for row in setting["values"]
-        if row["name"] == "c_by_halvings" and row["host_over_virtual"]
-    ]
-    f.witness_c = Numbers(tuple(constants))
+    f.witness_shares = Numbers(_ratios(settings, "rival_share"))
+    f.witness_c, f.witness_drops, f.witness_rtts, f.witness_even = (
+        Numbers(_ratios(settings, *names))
+        for names in (("c_by_halvings", "ratio"), ("drops_per_halving",), ("rtt_mean_ms",), ("jains_index",))
+    )  # fmt: skip
     ratios = [
         row["host_over_virtual"]
         for setting in settings
@@ -78,6 +68,16 @@ def set_witness(f: Facts, record: Mapping[str, Any]) -> None:
     f.witness_ratios = Numbers((min(ratios), max(ratios)))
     f.witness_values = whole(len(ratios))
     f.witness_differ = whole(sum(_differ(row) for s in settings for row in s["values"]))
+
+
+def _ratios(settings: Sequence[Mapping[str, Any]], *names: str) -> tuple[float, ...]:
+    """Return the ratios, host over virtual, of the values with these names in all settings."""
+    return tuple(
+        row["host_over_virtual"]
+        for setting in settings
+        for row in setting["values"]
+        if row["name"] in names and row["host_over_virtual"]
+    )
 
 
 def _of_setting(setting: Mapping[str, Any]) -> Iterator[tuple[Cell, ...]]:
