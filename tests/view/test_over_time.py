@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import shutil
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from command_line import call_lab, start_lab
+from matplotlib.transforms import Bbox
 
 from measuretwice.cli.over_time import text_panel
+from measuretwice.figures.run_over_time import run_over_time
 from measuretwice.measure.over_time import OverTime
 from measuretwice.view.over_time import read_over_time
 
@@ -103,6 +106,62 @@ def test_runs_of_every_lab(run: str, tmp_path: Path) -> None:
     assert plot(folder, cwd=tmp_path).returncode == 0
 
 
+SOME_OF_EACH_LAB = {
+    "calibrate": ["00-calibrate/readings"],
+    "mathis": ["01-mathis/case-05-broken", "01-mathis/case-05-fixed", "01-mathis/case-03-broken"],
+    "buffers": ["02-buffers/case-01-broken", "02-buffers/case-01-fixed", "02-buffers/case-04-fixed"],
+    "scale": ["03-scale/case-01-broken", "03-scale/case-01-fixed", "03-scale/edge-once"],
+    "variants": ["04-variants/case-01-broken", "04-variants/case-01-fixed", "04-variants/case-05-fixed"],
+    "queues": ["05-queues/case-02-broken", "05-queues/case-04-broken", "05-queues/case-04-fixed"],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("lab", SOME_OF_EACH_LAB)
+@pytest.mark.filterwarnings("error")
+def test_nothing_in_a_figure_lies_on_anything_else(lab: str, count: int) -> None:
+    folders = [
+        run.parent
+        for name in SOME_OF_EACH_LAB[lab]
+        for run in sorted((SAMPLES / name).glob("*/raw.tar.xz"))
+    ]
+    drawn, _ = run_over_time([read_over_time(ROOT, run, None) for run in (folders * 3)[:count]])
+    drawn.draw_without_rendering()
+    boxes: dict[str, Bbox] = {}
+    for number, axes in enumerate(drawn.axes):
+        boxes[f"panel {number}"] = axes.get_window_extent()
+        if legend := axes.get_legend():
+            boxes[f"legend {number}"] = legend.get_window_extent()
+        title = axes._left_title  # type: ignore[attr-defined]
+        if title.get_text():
+            boxes[f"title {number}"] = title.get_window_extent()
+    for name, box in boxes.items():
+        assert min(box.x0, box.y0) >= 0, name
+        assert box.x1 <= drawn.bbox.width, name
+        assert box.y1 <= drawn.bbox.height, name
+        if name.startswith("panel"):
+            # In the page's pixels.
+            assert box.height * 72 / drawn.dpi >= 100, (name, box.height)
+            assert box.width * 72 / drawn.dpi >= 200, (name, box.width)
+    for (name, box), (other, its) in itertools.combinations(boxes.items(), 2):
+        apart = (
+            box.x1 <= its.x0 + 1
+            or its.x1 <= box.x0 + 1
+            or box.y1 <= its.y0 + 1
+            or its.y1 <= box.y0 + 1
+        )
+        assert apart, (name, other)
+
+
+def test_three_runs_in_a_terminal_and_no_file_with_too_long_a_name(tmp_path: Path) -> None:
+    done = plot(BROKEN, MENDED, BROKEN, "--text", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    # There is no room for three beside each other: they stand below each other.
+    assert sum("congestion window (segments)" in line for line in done.stdout.splitlines()) == 3
+
+
 def test_of_many_flows_the_first_and_it_is_said() -> None:
     run = SAMPLES / "03-scale/edge-once/trial-01-seed1"
     read = read_over_time(ROOT, run, None)
@@ -187,7 +246,7 @@ def test_what_was_not_sampled_over_time(run: Path, tmp_path: Path) -> None:
         done = plot(bad, cwd=tmp_path)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
-    assert "one run, or two" in plot(BROKEN, MENDED, BROKEN, cwd=tmp_path).stderr
+    assert "one run, or up to 3" in plot(*[BROKEN] * 4, cwd=tmp_path).stderr
     assert "go with --over-time" in call_lab("plot", BROKEN, "--text").stderr
 
 

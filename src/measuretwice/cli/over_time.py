@@ -1,4 +1,4 @@
-"""`lab plot RUN [RUN] --over-time`: one run over time, or two beside each other, drawn and as text."""
+"""`lab plot RUN... --over-time`: one run over time, or up to three beside each other, drawn and as text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from measuretwice.runs.folder import runs_in
 from measuretwice.view.over_time import read_over_time
 from measuretwice.view.source import printable
 
-MOST_RUNS = 2
+MOST_RUNS = 3
 # Where the output is no terminal.
 TEXT_WIDTH = 100
-# From here on two runs stand beside each other, each with half of it.
-WIDE = 100
+# With so much for each, runs stand beside each other.
+LEAST_WIDTH = 49
 PANEL_ROWS = 9
 _NO_NAME = re.compile(r"[^A-Za-z0-9.+-]+")
-MOST_IN_NAME = 80
+# A file's name has 255 bytes at most.
+MOST_IN_NAME = 220
 MARKS = "*o+x"
 SHARED = "#"
 # A braille character has two by four dots; their bits, by row and column (U+2800 and on).
@@ -49,7 +50,9 @@ def over_time_command(
 ) -> int:
     """Draw, write, print the text plot where that is wanted; return 0."""
     if len(targets) > MOST_RUNS:
-        raise UserError(f"--over-time takes one run, or two beside each other; not {len(targets)}")
+        raise UserError(
+            f"--over-time takes one run, or up to {MOST_RUNS} beside each other; not {len(targets)}"
+        )
     named = [titled(target) for target in targets]
     folders = [folder for _, folder in named]
     runs = [
@@ -62,7 +65,7 @@ def over_time_command(
 
     drawn, rows = run_over_time(runs)
     out = out or terminal.default_out(root) / "figures" / "over-time"
-    name = "-beside-".join(_name(folder) for folder in folders)
+    name = "-beside-".join(_name(folder, MOST_IN_NAME // len(folders)) for folder in folders)
     write_files(drawn, rows, out, name)
     files = [str(out / f"{name}.{ending}") for ending in ("svg", "csv")]
     if as_json:
@@ -101,22 +104,23 @@ def open_in_browser(path: Path) -> None:
         print(f"no browser could be opened: open {path} yourself", file=sys.stderr)
 
 
-def _name(folder: Path) -> str:
-    """Return the name of a run's figure: the run's folder's; of a recorded one, its set's too."""
+def _name(folder: Path, most: int) -> str:
+    """Return the name of a run's figure, at most so long: the run's folder's; of a recorded one, its set's too."""
     run = next(iter(runs_in(folder)), folder).absolute()
     parts = [run.name]
     if (run / "raw.tar.xz").is_file():
         parts.insert(0, run.parent.name)
-    return _NO_NAME.sub("-", "-".join(parts))[-MOST_IN_NAME:].strip("-") or "run"
+    return _NO_NAME.sub("-", "-".join(parts))[-most:].strip("-") or "run"
 
 
 def text_plot(runs: Sequence[OverTime], titles: Sequence[str]) -> str:
-    """Return the panels as text, as wide as the terminal; both runs' panels to the same scale."""
+    """Return the panels as text, as wide as the terminal; all runs' panels to the same scale."""
     width = (
         shutil.get_terminal_size((TEXT_WIDTH, 24)).columns if sys.stdout.isatty() else TEXT_WIDTH
     )
-    together = len(runs) > 1 and width >= WIDE
-    room = (width - 2) // 2 if together else width
+    beside = (width - 2 * (len(runs) - 1)) // len(runs)
+    together = len(runs) > 1 and beside >= LEAST_WIDTH
+    room = beside if together else width
     headings = [title.split("\n") for title in titles]
     deepest = max(map(len, headings))
     columns = [
@@ -131,7 +135,7 @@ def text_plot(runs: Sequence[OverTime], titles: Sequence[str]) -> str:
         for column, run, lines in zip(columns, runs, lines_by_run, strict=True):
             column += _panel(panel.label, lines, (_end_s(run), most), room)
     if together:
-        return "\n".join("  ".join(pair).rstrip() for pair in zip(*columns, strict=True))
+        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
     return "\n".join(line.rstrip() for column in columns for line in [*column, ""])
 
 

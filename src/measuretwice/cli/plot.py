@@ -50,7 +50,7 @@ from measuretwice.runs.result import Result, lab_named, read_result
 @click.option(
     "--over-time",
     is_flag=True,
-    help="A run's window, round-trip time, queue and losses; two runs are shown beside each other.",
+    help="A run's window, round-trip time, queue and losses; two or three runs are shown beside each other.",
 )
 @click.option("--node", metavar="NODE", help="With --over-time: only this node's connections.")
 @click.option(
@@ -73,7 +73,7 @@ def plot(
     as_json: bool,
 ) -> int:
     """Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or
-    in the figures that its lab.toml has; or one or two runs over time.
+    in the figures that its lab.toml has; or up to three runs over time.
 
     LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
     of a run, or one that holds runs: all of these. Each folder of runs is a panel of the

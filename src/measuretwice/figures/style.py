@@ -90,9 +90,9 @@ def on_phone() -> bool:
     return _on_phone.get()
 
 
-def sized(height_px: float) -> DescribedFigure:
-    """Return an empty figure as wide as the page and so high."""
-    width = PHONE_PX if on_phone() else WIDTH_PX
+def sized(height_px: float, width_px: float = WIDTH_PX) -> DescribedFigure:
+    """Return an empty figure as wide as the page, or on a desk so wide, and so high."""
+    width = PHONE_PX if on_phone() else width_px
     size = (width / PX_AN_INCH, height_px / PX_AN_INCH)
     return DescribedFigure(figsize=size, layout="constrained")
 
