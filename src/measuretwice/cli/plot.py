@@ -38,9 +38,7 @@ from measuretwice.runs.result import Result, lab_named, read_result
 @click.option(
     "--seed",
     type=SEED,
-    default=1,
-    show_default=True,
-    help="For LAB: the runs with this seed.",
+    help="For LAB: the runs with this seed.  [default: the one that most of them have]",
 )
 @click.option(
     "--out",
@@ -64,7 +62,7 @@ from measuretwice.runs.result import Result, lab_named, read_result
 def plot(
     targets: Sequence[str],
     figures: Sequence[str],
-    seed: int,
+    seed: int | None,
     out: Path | None,
     over_time: bool,
     node: str | None,
@@ -75,9 +73,9 @@ def plot(
     """Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or
     in the figures that its lab.toml has; or up to three runs over time.
 
-    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
-    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
-    stages, or has figures of its own; TITLE=RUN gives it a title.
+    LAB means its runs with the lab's own settings, the newest of each trial; where there are none, those that
+    there are. RUN is the folder of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    figure called stages, or has figures of its own; TITLE=RUN gives it a title.
 
     With --over-time, RUN, with a title or without, may also be a live lab's folder, or one of files of your own with ss's
     output sampled: each sample after a line '# t=UNIX-TIME'.
@@ -166,10 +164,9 @@ def _plot_declared(
                 problems.append(f"{title}: {error}" if several else str(error))
             else:
                 shown[f"{folder}/{name}" if several else name] = rows
+    # What these runs don't allow, and nobody asked for, is nothing to speak of.
     if not shown:
         raise UserError(problems[0])
-    for problem in problems:
-        print(problem, file=sys.stderr)
     return {"lab": lab.name, "files": _files(out, shown), "figures": shown}
 
 
@@ -201,7 +198,7 @@ def _files(out: Path, names: Iterable[str]) -> list[str]:
     return [str(out / f"{name}.{ending}") for name in names for ending in ("svg", "csv")]
 
 
-def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
+def _choose(root: Path, targets: Sequence[str], seed: int | None) -> list[NamedSet]:
     """The runs that the arguments mean, as sets with a title each.
 
     A lab's name means its runs as the lab has them; TITLE=RUN or a folder that holds runs, all
@@ -261,52 +258,63 @@ def _read(root: Path, runs: Sequence[Path]) -> list[Result]:
     return results
 
 
-def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
-    """A lab's runs with its own settings and this seed, the newest of each trial; says what not.
+def _runs_of(root: Path, lab: Lab, seed: int | None) -> list[Result]:
+    """A lab's runs with its own settings and one seed, the newest of each trial; says what not.
 
-    Another set-up is another experiment: with --set, of a pitfall, or with another seed, a run is
-    plotted only where its folder is named.
+    Another set-up is another experiment, and another seed another series: the seed is the one that was named, or that of
+    most runs. Where no run has the lab's own settings, the newest of each trial is taken as it is, and that is said.
     """
     _must_have_figures(lab)
     folder = terminal.default_out(root) / lab.name
-    runs = finished_in(folder) if folder.is_dir() else []
+    runs = _read(root, finished_in(folder)) if folder.is_dir() else []
     if not runs:
         raise UserError(f"{lab.name}: no finished runs in {folder}; run ./lab run {lab.name} first")
-    newest: dict[int, tuple[int, Result]] = {}
-    left_out: Counter[str] = Counter()
-    for result in _read(root, runs):
-        if reason := _why_not(lab, result, seed):
-            left_out[reason] += 1
-            continue
-        trial = result.trial
-        finished_ns = (result.run_dir / DONE).stat().st_mtime_ns
-        left_out["older"] += trial in newest
-        if trial not in newest or finished_ns > newest[trial][0]:
-            newest[trial] = finished_ns, result
-    reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
-    if not newest:
+    wanted = [result for result in runs if seed in (None, result.seed)]
+    if not wanted:
+        seeds = ", ".join(map(str, sorted({result.seed for result in runs})))
         raise UserError(
-            f"{lab.name}: none of its {len(runs)} finished runs has the lab's own settings and seed "
-            f"{seed} ({reasons}); run ./lab run {lab.name} --seed {seed} first, or name folders of runs"
+            f"{lab.name}: none of its {len(runs)} runs has seed {seed}; they have {seeds}"
         )
+    as_the_lab = [result for result in wanted if not _why_not(lab, result)]
+    if as_the_lab and seed is None:
+        [(seed, _)] = Counter(result.seed for result in as_the_lab).most_common(1)
+    chosen = [result for result in as_the_lab if result.seed == seed] or wanted
+    newest = {result.trial: result for result in sorted(chosen, key=_finished_ns)}
+    left_out = Counter(
+        _why_not(lab, result) or ("older" if result.seed == seed else "with another seed")
+        for result in runs
+        if result is not newest.get(result.trial)
+    )
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
     notes = [f"left out of {len(runs)} runs: {reasons}"] if reasons else []
-    if missing := len(set(lab.trials) - set(newest)):
-        notes.append(f"{missing} of {len(lab.trials)} trials have not been run")
+    if as_the_lab:
+        if missing := len(set(lab.trials) - set(newest)):
+            notes.append(f"{missing} of {len(lab.trials)} trials have not been run")
+    else:
+        kinds = Counter(_why_not(lab, result) for result in newest.values())
+        of = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        notes = [
+            f"{lab.name}: no run has the lab's own settings, so the newest of each trial is drawn as it is: {of}"
+        ]
     if notes:
         print("; ".join(notes), file=sys.stderr)
-    return [newest[trial][1] for trial in sorted(newest)]
+    return [newest[trial] for trial in sorted(newest)]
 
 
-def _why_not(lab: Lab, result: Result, seed: int) -> str | None:
-    """Return the reason why a run isn't one of the lab as it stands; None where it is."""
+def _finished_ns(result: Result) -> int:
+    return (result.run_dir / DONE).stat().st_mtime_ns
+
+
+def _why_not(lab: Lab, result: Result) -> str:
+    """Return the reason why a run isn't one of the lab as it stands; empty where it is."""
     trial = lab.trials.get(result.trial)
-    if result.pitfall is not None or result.case is not None:
-        return "of a pitfall"
-    if result.seed != seed:
-        return "with another seed"
+    if result.case is not None:
+        return "of a case"
+    if result.pitfall is not None:
+        return "with a mistake that was staged"
     if trial is None or result.params != {**lab.defaults(), **trial.set}:
         return "with other settings"
-    return None
+    return ""
 
 
 def _lab_of(root: Path, sets: Sequence[NamedSet]) -> Lab:
