@@ -15,10 +15,12 @@ from command_line import call_lab
 from html_page import check_page
 
 from measuretwice.base.errors import UserError
+from measuretwice.book.lab_book import read_notes
 from measuretwice.lab import load_lab, read_questions, trial_params
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.report.markdown import fence, inline_html, markdown_text
-from measuretwice.report.report import make_report, render_html, render_markdown
+from measuretwice.report.report import book_table, make_report, render_html, render_markdown
+from measuretwice.report.tables import NONE, summary_table
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
@@ -388,9 +390,10 @@ def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
     html, markdown = texts(RECORDED, other)
     check_page(html)
     check_tables(markdown)
-    rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
-    assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
-    assert rows[0].split("|")[11:13] == [" – ", " – "]
+    headings = [line for line in markdown.splitlines() if line.startswith("| trial |")]
+    assert ["model, Mbit/s" in line for line in headings] == [False, True]
+    rows = [line for line in markdown.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [row.split("|")[1].strip() for row in rows[:2]] == ["1", "7"]
 
 
 def test_questions_on_cases_wait_until_these_are_mended() -> None:
@@ -436,3 +439,61 @@ def test_the_first_try_of_a_book_is_in_the_report() -> None:
         assert ("| after case 1 | 7 of 60 |" in markdown) == ("First try" in book)
         assert (">40 of 60<" in html) == ("First try" in book)
         assert ("66 Mbit/s" in markdown) == ("Case 5" in book)
+
+
+OWN_COLUMNS = {
+    "mathis": ("01-mathis/case-05-broken", {"p set", "95 % interval of p", "model, Mbit/s", "ratio"}),
+    "buffers": ("02-buffers/case-03-broken", {"Jain's index of the two goodputs", "packets lost anywhere other than in g1's buffer"}),
+    "scale": ("03-scale/case-01-broken", {"drops for each halving", "C by halvings"}),
+    "variants": ("04-variants/case-01-broken", {"round-trip time (ms)", "cwnd over rate (ms)"}),
+    "queues": ("05-queues/case-02-broken", {"ping under load, mean (ms)", "packets in the queue, mean", "drops"}),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", OWN_COLUMNS)
+def test_a_summary_has_the_labs_own_quantities_and_no_empty_column(lab: str) -> None:
+    recorded, wanted = OWN_COLUMNS[lab]
+    folders = sorted((ROOT / "sample-data" / recorded).glob("trial-*"))
+    runs = [read_run(ROOT, folder, folder.name) for folder in folders]
+    table = summary_table(runs)
+    assert wanted <= set(table.headings)
+    assert all(set(column) != {NONE} for column in zip(*table.rows, strict=True))
+    assert ("p set" in table.headings) == (lab == "mathis")
+    # What stands in a cell is what was measured.
+    if lab == "queues":
+        place = table.headings.index("ping under load, mean (ms)")
+        for run, row in zip(runs, table.rows, strict=True):
+            assert float(row[place]) == pytest.approx(run.result.values["busy_ping_mean_ms"], 1e-3)
+    assert not re.search("pitfall|stage|\\barm", " ".join([table.caption, *table.headings]))
+
+
+@pytest.mark.slow
+def test_runs_of_two_labs_have_a_summary_each() -> None:
+    queues = next((ROOT / "sample-data/05-queues/case-03-broken").glob("trial-*"))
+    html, markdown = texts(RECORDED, queues)
+    check_page(html)
+    check_tables(markdown)
+    titles = [load_lab(ROOT, name).file.lab.title for name in ("mathis", "queues")]
+    assert all(f"{title}: one line a run" in markdown for title in titles)
+    assert '<a href="#run-1">7</a>' in html
+    assert '<a href="#run-2">1</a>' in html
+
+
+def test_a_cases_runs_are_said_once_each() -> None:
+    queues = load_lab(ROOT, "queues")
+
+    def cell(*answers: str) -> str:
+        runs = "".join(
+            f"- Run: case-07-trial-{n:02d}-seed5-x: {text}\n" for n, text in enumerate(answers)
+        )
+        table = book_table(queues, read_notes(f"## Case 7: x\n\n{runs}"))
+        assert table is not None
+        return str(table.rows[0][table.headings.index("measured")])
+
+    assert cell("95.76 Mbit/s", "95.75 Mbit/s") == "95.76 Mbit/s; 95.75 Mbit/s"
+    assert cell(*["0.5082 (1 = all)"] * 16) == "0.5082 (1 = all) (16 runs)"
+    shares = [f"{0.5 + n / 100:.3g} (1 = all)" for n in range(8)]
+    assert cell(*shares, *shares) == "0.5 to 0.57 (1 = all) (16 runs)"
+    assert cell("1 ms", "2 ms", "3 ms", "4 ms", "not measured") == "1 to 4 ms (5 runs)"
+    assert cell("1 ms", "2 B", "3 ms", "4 ms", "5 ms") == "1 ms; 2 B; 3 ms; 4 ms; 5 ms"

@@ -5,7 +5,9 @@ Every string that comes from a run's folder is data: it is cleaned of what a ter
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -41,6 +43,10 @@ from measuretwice.runs.result import what_chance_does
 # Each lab's notes by case.
 Books = Mapping[str, Mapping[int, Notes]]
 OFF = "something is off"
+# Of more answers than that a case's cell has the least and the most.
+MOST_ANSWERS = 4
+# A number, and its unit, where it has one.
+ANSWER = re.compile(r"(-?\d[\d.]*(?:e[+-]?\d+)?)(?: (.+))?")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -92,7 +98,7 @@ class Report:
     title: str
     author: str | None
     made: datetime
-    summary: ReportTable
+    summaries: list[ReportTable]
     chance: str | None
     sections: list[Section]
     questions: list[tuple[str, list[Question]]]
@@ -139,7 +145,7 @@ def make_report(
         title=title or "; ".join(lab.file.lab.title for lab in labs.values()),
         author=author,
         made=made,
-        summary=summary_table(runs),
+        summaries=_summaries(runs),
         chance=what_chance_does([run.result for run in runs]),
         sections=[
             _section(number, run, tells=tells(run)) for number, run in enumerate(runs, start=1)
@@ -154,6 +160,24 @@ def make_report(
             if (book := book_of_lab(lab, texts.get(lab.name, ""))) is not None
         ],
     )
+
+
+def _summaries(runs: Sequence[RunData]) -> list[ReportTable]:
+    """A table for each lab, whose runs stand together: each has quantities of its own."""
+    tables: list[ReportTable] = []
+    first = 1
+    for _, of_lab in itertools.groupby(runs, key=lambda run: run.lab.name):
+        group = list(of_lab)
+        table = summary_table(group, first)
+        first += len(group)
+        tables.append(table)
+    if len(tables) > 1:
+        names = [name for name, _ in itertools.groupby(run.lab.file.lab.title for run in runs)]
+        tables = [
+            replace(table, caption=f"{name}: {table.caption[0].lower()}{table.caption[1:]}")
+            for name, table in zip(names, tables, strict=True)
+        ]
+    return tables
 
 
 def _is_to_wait(question: Question, book: Mapping[int, Notes] | None) -> bool:
@@ -284,7 +308,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
             str(number),
             pitfall.symptom,
             "; ".join(notes[number].of("Prediction")) or NONE,
-            "; ".join(text.split(": ", 1)[-1] for text in notes[number].of("Run")) or NONE,
+            _measured([text.split(": ", 1)[-1] for text in notes[number].of("Run")]),
             str(notes[number].hints or "none"),
             notes[number].diagnosis or NONE,
             _changed(notes[number]),
@@ -316,6 +340,20 @@ def _changed(notes: Notes) -> str:
     """Return what a student did about a case: settings, an answer to its question; or that the fixed run was asked for."""
     answers = [f"answered {answer}" for answer in notes.judgements[-1:]]
     return "; ".join([*notes.of("Changed"), *answers]) or ("shown" if notes.shown else NONE)
+
+
+def _measured(answers: Sequence[str]) -> str:
+    """Return what a case's runs came to: each answer once, with how many runs had it; of many the least and the most."""
+    runs = Counter(answers)
+    if len(runs) <= MOST_ANSWERS:
+        cells = (f"{text} ({count} runs)" if count > 1 else text for text, count in runs.items())
+        return "; ".join(cells) or NONE
+    numbers = [match for text in runs if (match := ANSWER.fullmatch(text))]
+    units = {match[2] for match in numbers}
+    if len(units) != 1:
+        return "; ".join(runs)
+    least, most = (pick(numbers, key=lambda match: float(match[1]))[1] for pick in (min, max))
+    return f"{least} to {most} {units.pop() or ''}".rstrip() + f" ({len(answers)} runs)"
 
 
 def is_known(run: RunData, books: Books) -> bool:

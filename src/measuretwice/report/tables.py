@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.backends import option_of, what_differs
 from measuretwice.base.errors import UserError
+from measuretwice.book.prediction import display_unit
 from measuretwice.lab import trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.expectations import Verdict
 from measuretwice.runs.folder import command_again
 from measuretwice.runs.remeasure import RunData
-from measuretwice.runs.result import goodput_means, goodput_of
+from measuretwice.runs.result import Goodput, goodput_means, goodput_of
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"
@@ -23,6 +24,10 @@ NO_CLAIM = " (no claim)"
 # 95 % of a normal distribution lie within this many standard errors.
 Z_95 = 1.96
 MARKS = {True: "ok", False: "OFF", None: NONE}
+OF_MODEL = (
+    "One line a run. RTT, MSS, p and goodput are measured, and goodput is over the time beside it; "
+    "the ratio is goodput over model, ± what chance does to it in 95 % of runs with as many drops."
+)
 # What a reader wants first; whatever else was measured stands in the folded table.
 KEY_VALUES = {
     "rtt_min_ms": "smallest round-trip time",
@@ -55,48 +60,132 @@ class ReportTable:
     links: list[str] = field(default_factory=list)
 
 
-def summary_table(runs: Sequence[RunData]) -> ReportTable:
-    """Return the table with a line for each run."""
-    several = len({run.lab.name for run in runs}) > 1
-    headings = [
-        "trial", "stage, and what was changed", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
-        "goodput, Mbit/s", "over", "model, Mbit/s", "ratio", "findings",
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class _Column:
+    """A column of the summary: what it is called, and what it says of a run."""
+
+    heading: str
+    cell: Callable[[RunData], str]
+    numeric: bool = True
+
+
+def summary_table(runs: Sequence[RunData], first: int = 1) -> ReportTable:
+    """Return the table with a line for each run of one lab, which is number `first` of the report's.
+
+    Its columns are the lab's own quantities: the model's where it has one, and what its figures show and its cases ask
+    for. What none of these runs has is no column.
+    """
+    lab = runs[0].lab
+    has_model = lab.file.model is not None
+    own = _own_quantities(runs)
+    columns = [
+        _Column("trial", lambda run: str(run.plan.trial), numeric=False),
+        _Column("case, and what was changed", _case_and_changes, numeric=False),
+        _Column("seed", lambda run: str(run.plan.seed)),
+        *(_OF_A_PATH if has_model or not own else ()),
+        *(_OF_A_LOSS if has_model else ()),
+        _Column("goodput, Mbit/s", lambda run: number(_goodput(run).bps, "{:.4g}", 1e-6)),
+        _Column("over", lambda run: _goodput(run).time or NONE),
+        *own,
+        *(_OF_A_MODEL if has_model else ()),
+        _Column("findings", _findings, numeric=False),
+    ]
+    columns = [column for column in columns if any(column.cell(run) != NONE for run in runs)]
     return ReportTable(
-        "One line a run. RTT, MSS, p and goodput are measured, and goodput is over the time beside it; "
-        "the ratio is goodput over model, ± what chance does to it in 95 % of runs with as many drops.",
-        headings,
-        [_summary_row(run, several) for run in runs],
-        frozenset(range(2, 12)),
-        links=[f"run-{number}" for number in range(1, len(runs) + 1)],
+        OF_MODEL if has_model else "One line a run. Goodput is over the time beside it.",
+        [column.heading for column in columns],
+        [[column.cell(run) for column in columns] for run in runs],
+        frozenset(place for place, column in enumerate(columns) if column.numeric),
+        links=[f"run-{place}" for place in range(first, first + len(runs))],
     )
 
 
-def _summary_row(run: RunData, several: bool) -> list[str]:
-    plan, result, measured = run.plan, run.result, run.result.measured
+def _own_quantities(runs: Sequence[RunData]) -> list[_Column]:
+    """A column for each value that the lab's figures and its first try show, and the cases of these runs ask for; the goodput
+    has one anyhow."""
+    lab = runs[0].lab
+    labels: dict[str, tuple[str, float]] = {}
+    for figure in lab.file.figures:
+        for value, label, unit in figure.quantities():
+            labels.setdefault(value, (label, unit))
+    first_try = lab.file.first_try
+    for shown in (first_try.shown, *(step.shown for step in first_try.steps)) if first_try else ():
+        if shown:
+            labels.setdefault(shown.value, _labelled(shown.label, shown.value))
+    for case in sorted({run.plan.case for run in runs if run.plan.case}):
+        asked = lab.case(case).predict
+        if asked.compared:
+            labels.setdefault(asked.value, _labelled(asked.name, asked.value))
+    goodputs = {_goodput(run).name for run in runs} | {"goodput_bps", "ratio"}
+    return [
+        _Column(" ".join(label.split()), _measured(value, unit))
+        for value, (label, unit) in labels.items()
+        if value not in goodputs
+    ]
+
+
+def _labelled(label: str, value: str) -> tuple[str, float]:
+    """A value's label with its unit, and what the value is divided by to be in it."""
+    scale, unit = display_unit(value)
+    return (f"{label}, {unit}" if unit and unit not in label else label), 1 / scale
+
+
+def _measured(name: str, unit: float) -> Callable[[RunData], str]:
+    def cell(run: RunData) -> str:
+        value = run.result.value(name)
+        if value is None:
+            return NONE
+        value = value if unit == 1 else value / unit
+        return (
+            f"{value:d}" if isinstance(value, int) else f"{value:.{4 if abs(value) < 1e4 else 6}g}"
+        )
+
+    return cell
+
+
+def _goodput(run: RunData) -> Goodput:
+    return goodput_of(run.lab, run.result)
+
+
+def _case_and_changes(run: RunData) -> str:
+    return ", ".join(filter(None, [stage_of(run), *own_changes(run)])) or NONE
+
+
+def _findings(run: RunData) -> str:
+    return ", ".join(finding.id for finding in run.result.findings) or "none"
+
+
+def _loss_set(run: RunData) -> str:
     use = run.lab.file.model
-    interval, error = loss_interval_of(run), ratio_error_of(run)
-    goodput = goodput_of(run.lab, result)
+    return number(run.plan.params.get(use.loss), "{:.3g}") if use else NONE
+
+
+def _interval(run: RunData) -> str:
+    interval = loss_interval_of(run)
+    return f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE
+
+
+def _ratio(run: RunData) -> str:
+    result, error = run.result, ratio_error_of(run)
     ratio = number(result.ratio, "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
     if error is not None:
         ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
-    if result.ratio is not None and not result.comparable:
-        ratio += NO_CLAIM
-    return [
-        f"{plan.lab} {plan.trial}" if several else str(plan.trial),
-        ", ".join(filter(None, [stage_of(run), *own_changes(run)])) or NONE,
-        str(plan.seed),
-        number(measured.get("rtt_min_ms"), "{:.4g}"),
-        number(measured.get("mss_bytes"), "{:.0f}"),
-        number(plan.params.get(use.loss if use else "loss_ratio"), "{:.3g}"),
-        number(measured.get("loss_ratio"), "{:.3g}"),
-        f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE,
-        number(goodput.bps, "{:.4g}", 1e-6),
-        goodput.time or NONE,
-        number(result.model_bps, "{:.4g}", 1e-6),
-        ratio,
-        ", ".join(finding.id for finding in result.findings) or "none",
-    ]
+    return ratio + (NO_CLAIM if result.ratio is not None and not result.comparable else "")
+
+
+_OF_A_PATH = (
+    _Column("RTT, ms", lambda run: number(run.result.measured.get("rtt_min_ms"), "{:.4g}")),
+    _Column("MSS, B", lambda run: number(run.result.measured.get("mss_bytes"), "{:.0f}")),
+)
+_OF_A_LOSS = (
+    _Column("p set", _loss_set),
+    _Column("p measured", lambda run: number(run.result.measured.get("loss_ratio"), "{:.3g}")),
+    _Column("95 % interval of p", _interval),
+)
+_OF_A_MODEL = (
+    _Column("model, Mbit/s", lambda run: number(run.result.model_bps, "{:.4g}", 1e-6)),
+    _Column("ratio", _ratio),
+)
 
 
 def stage_of(run: RunData) -> str:

@@ -142,6 +142,10 @@ class FigureOf(Strict):
         """Return the parameters that it names."""
         return []
 
+    def quantities(self) -> list[tuple[str, str, float]]:
+        """Return the measured values of a run that it shows: each with its label, and what it is divided by."""
+        return []
+
 
 class OverTimeFigure(FigureOf):
     """`below` the windows stands the queue, or each flow's round-trip time."""
@@ -168,6 +172,9 @@ class AgainstFigure(FigureOf):
     def parameters(self) -> list[str]:
         return [self.x, self.by]
 
+    def quantities(self) -> list[tuple[str, str, float]]:
+        return [(self.y, self.y_label or self.y, self.y_unit)]
+
 
 class BoxesFigure(FigureOf):
     kind: Literal["boxes"]
@@ -177,6 +184,10 @@ class BoxesFigure(FigureOf):
 
     def parameters(self) -> list[str]:
         return [self.by]
+
+    def quantities(self) -> list[tuple[str, str, float]]:
+        panels = [panel for panel in self.panels if panel.of == "run"]
+        return [(panel.value, panel.label, panel.unit) for panel in panels]
 
 
 class Rule(Strict):
