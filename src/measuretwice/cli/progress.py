@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -11,6 +12,8 @@ import click
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, OUT, root_folder
 from measuretwice.course.progress import LabProgress, read_progress
+
+PREDICTION_WIDTH = 40
 
 
 @click.command()
@@ -36,12 +39,17 @@ def progress(lab_name: str | None, out: Path | None, as_json: bool) -> int:
 
 def _print(lab: LabProgress) -> None:
     out = terminal.console(sys.stdout)
-    out.print(
-        f"{lab.lab}: {lab.solved} of {len(lab.cases)} cases, about {lab.minutes_left} minutes left",
-        style="bold",
-    )
+    left = f", about {lab.minutes_left} minutes left" if lab.minutes_left else ": all are solved"
+    out.print(f"{lab.lab}: {lab.solved} of {len(lab.cases)} cases{left}", style="bold")
     rows = [
-        [str(case.case), case.symptom, case.step, str(case.hints or ""), case.predicted or ""]
+        [
+            str(case.case),
+            case.symptom,
+            case.step,
+            str(case.hints or ""),
+            # All of it stands in the lab book.
+            textwrap.shorten(case.predicted or "", PREDICTION_WIDTH, placeholder=" …"),
+        ]
         for case in lab.cases
     ]
     terminal.print_rows(out, ["case", "what is seen", "so far", "hints", "predicted"], rows, {0, 3})
