@@ -76,6 +76,7 @@ def docs(what: What, page: Path | None, instructor: bool, out: Path | None, port
         site = (out or root / f"site{who}").absolute()
         status = _mkdocs(root, pages, ["build", "--site-dir", str(site)])
     if status == 0:
+        _add_server(root, site)
         print(site / "index.html")
     return status
 
@@ -136,7 +137,10 @@ def build_site(root: Path, out: Path) -> int:
     pages = root / "build" / "docs"
     _say_what_runs(root)
     _prepare(root, pages, instructor=False)
-    return _mkdocs(root, pages, ["build", "--site-dir", str(out)])
+    status = _mkdocs(root, pages, ["build", "--site-dir", str(out)])
+    if status == 0:
+        _add_server(root, out)
+    return status
 
 
 def _prepare(root: Path, pages: Path, instructor: bool) -> None:
@@ -194,7 +198,7 @@ def _mkdocs(root: Path, pages: Path, arguments: list[str], **more: str) -> int:
 
 
 def _add_server(root: Path, site: Path) -> None:
-    """Opened as files, pages can't run trials; this serves them."""
+    """Opened as files, pages can't run trials, and say that this serves them: so it is in every site."""
     (site / "serve.py").write_bytes((root / "scripts/docs/serve.py").read_bytes())
 
 
