@@ -227,13 +227,17 @@ def measure_jobs(
     if not todo:
         return [results[job.folder] for job in work], failures
     backend = todo[0].backend
+    # What differs from a run that is there in how it is judged alone is copied, and nothing is said of measuring it.
+    copied = {job.folder for job in todo if job.same_packets()}
+    measures = [job for job in todo if job.folder not in copied]
+    quiet = quiet or not measures
     with ExitStack() as stack:
         crew = stack.enter_context(dispatcher(backend, jobs, len(todo)))
-        parallel = min(crew.at_once, len(todo))
+        parallel = min(crew.at_once, len(measures) or 1)
         if not quiet:
             print(
-                f"measuring {terminal.count(len(todo), 'trial')}, {parallel} at a time, {backend.location}: "
-                f"about {_roughly(expected_seconds(todo, parallel))}. "
+                f"measuring {terminal.count(len(measures), 'trial')}, {parallel} at a time, {backend.location}: "
+                f"about {_roughly(expected_seconds(measures, parallel))}. "
                 "Ctrl-C loses nothing that is finished.",
                 file=sys.stderr,
             )
@@ -254,18 +258,22 @@ def measure_jobs(
             else:
                 results[job.folder] = outcome
                 advance(job.plan.trial, in_brief(read_lab(job.lab_folder), outcome))
-    measured = [job for job in todo if job.folder in results]
+    measured = [job for job in measures if job.folder in results]
     wall_s = time.monotonic() - started
-    if not failures and not shared and not isinstance(jobs, Scheduler):
+    if measured and not failures and not shared and not isinstance(jobs, Scheduler):
         learn(measured, parallel, wall_s)
-    if not quiet:
-        virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
-        print(
-            f"{terminal.count(len(measured), 'trial')}, {virtual_s:.0f} {'' if backend.real_time else 'virtual '}seconds in {wall_s:.1f} s "
-            f"of real time, {parallel} at a time",
-            file=sys.stderr,
-        )
+    if measured and not quiet:
+        _say_measured(measured, parallel, wall_s)
     return [results[job.folder] for job in work if job.folder in results], failures
+
+
+def _say_measured(measured: list[Job], parallel: int, wall_s: float) -> None:
+    virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
+    print(
+        f"{terminal.count(len(measured), 'trial')}, {virtual_s:.0f} {'' if measured[0].backend.real_time else 'virtual '}seconds in "
+        f"{wall_s:.1f} s of real time, {parallel} at a time",
+        file=sys.stderr,
+    )
 
 
 def _say_shared(job: Job, trials: int) -> None:

@@ -237,10 +237,13 @@ def changes_of(lab: Lab, result: Result) -> dict[str, Value]:
     }
 
 
-def raw_files_of(results: Sequence[Result]) -> str:
-    """Return the name of the run whose raw files these runs have; empty where one of them was measured."""
-    names = [read_object(result.run_dir / PROVENANCE).get("raw_of") for result in results]
-    return str(names[0]) if names and all(names) else ""
+def raw_files_of(results: Sequence[Result]) -> list[str]:
+    """Return the names of the runs whose raw files these runs have; none where one of them was measured, or doesn't say."""
+    try:
+        names = [read_object(result.run_dir / PROVENANCE).get("raw_of") for result in results]
+    except (OSError, ValueError, TypeError):
+        return []
+    return [*map(str, names)] if all(names) else []
 
 
 def read_changes(

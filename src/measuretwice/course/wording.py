@@ -30,6 +30,8 @@ UNNAMED = {
 # Of so many nodes the files are named, and so many files of one reason.
 MOST_NODES = 8
 # Of a table of runs: a name, and in a line below it the unit.
+# Of so many runs the names are said.
+MOST_RUNS = 2
 HEADINGS = (
     "trial",
     "min RTT\nms",
@@ -95,11 +97,12 @@ def _of_each(value: str, results: Sequence[Result]) -> str:
     return ", ".join(texts)
 
 
-def nothing_measured(run: str) -> str:
-    """Say of a run that its raw files are those of `run`."""
+def nothing_measured(runs: Sequence[str]) -> str:
+    """Say of runs that their raw files are those of `runs`."""
+    more = f" and {len(runs) - MOST_RUNS} more" if len(runs) > MOST_RUNS else ""
     return (
         "Nothing was measured again: you changed how files are judged, and no packet differs "
-        f"from those of {run}."
+        f"from those of {', '.join(runs[:MOST_RUNS])}{more}."
     )
 
 

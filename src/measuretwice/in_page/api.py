@@ -147,7 +147,7 @@ class PageApi:
             self._run(folder)
             return {
                 "files_of_run": self._files_of(job.folder),
-                "said": wording.nothing_measured(same.name),
+                "said": wording.nothing_measured([same.name]),
             }
         task.begin(job)
         return {
