@@ -38,6 +38,8 @@ REASON_WORDS = 4
 SHARE = "0 to 1"
 OF_ALL = "(1 = all)"
 TIMES = "times"
+# What some measured values are called where they stand in place of what a question asks for.
+WORDS = {"ratio": "goodput over the model's", "goodput_bps": "goodput"}
 # Further off, a factor says nothing.
 LEAST_FACTOR = 0.01
 # A text whose first number stands behind nothing else begins with it.
@@ -100,7 +102,7 @@ def measured_by(asked: Predict) -> Quantity:
     if asked.compared:
         return quantity_of(asked)
     scale, unit = display_unit(asked.value)
-    return Quantity(asked.value, unit, scale)
+    return Quantity(WORDS.get(asked.value, asked.value), unit, scale)
 
 
 def of_one_run(asked: Predict) -> Quantity:

@@ -13,6 +13,7 @@ from measuretwice.checks.engine import (
     diagnose,
     judge_run,
     run_under_test,
+    tries_of,
     with_help,
 )
 from measuretwice.checks.hosts import limits
@@ -41,5 +42,6 @@ __all__ = [
     "judge_run",
     "limits",
     "run_under_test",
+    "tries_of",
     "with_help",
 ]

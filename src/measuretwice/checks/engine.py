@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from measuretwice.checks import (
     arithmetic,
@@ -37,7 +37,7 @@ from measuretwice.checks.registry import (
     SetFinding,
     checks_of,
 )
-from measuretwice.lab import Lab, Value, find_labs, read_lab
+from measuretwice.lab import UNSET, Lab, Value, find_labs, read_lab, trial_params
 from measuretwice.measure.expectations import against_model, verdicts_of
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState
@@ -215,18 +215,82 @@ def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
     """Return what is wrong with the runs taken together.
 
-    Runs of one group are taken for one set.
+    Runs of one group are taken for one set; of a case each try is one.
     """
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, member in enumerate(members):
         groups[member.group].append(index)
+    sets: list[tuple[int, ...]] = []
+    for indices in groups.values():
+        tries = tries_of(lab, [members[index] for index in indices])
+        sets += [tuple(indices[place] for place in places) for places in tries]
     return [
-        SetFinding(finding, tuple(indices))
-        for indices in groups.values()
+        SetFinding(finding, indices)
+        for indices in sets
         for finding in _causes(
             check(lab, [members[index] for index in indices]) for check in SET_CHECKS
         )
     ]
+
+
+def tries_of(lab: Lab, members: Sequence[Member]) -> list[tuple[int, ...]]:
+    """Return the runs of one case as tries, each by their places: those in which the same was changed. The first try,
+    without a change, comes first. Runs of no case are one set.
+
+    What was changed may be what one of the trials has anyhow: then its run is of that try, too.
+    """
+    if any(member.case is None for member in members):
+        return [tuple(range(len(members)))]
+    changes = [_changes(lab, member) for member in members]
+    first = _Try()
+    tries: list[_Try] = []
+    for place in sorted(range(len(members)), key=lambda place: -len(changes[place])):
+        member, changed = members[place], changes[place]
+        fitting = [its for its in tries if its.fits(member, changed)]
+        if not changed:
+            first.add(member, place, {})
+            fitting = [its for its in fitting if not its.has(member)]
+        elif not fitting:
+            tries.append(_Try())
+            fitting = tries[-1:]
+        for its in fitting[:1] if changed else fitting:
+            its.add(member, place, changed)
+    return [tuple(sorted(its.places)) for its in (first, *tries) if its.places]
+
+
+@dataclass
+class _Try:
+    """Runs of a case in which the same was changed, and what that is."""
+
+    changes: dict[str, Value] = field(default_factory=dict)
+    members: list[Member] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def fits(self, member: Member, changed: Mapping[str, Value]) -> bool:
+        return all(
+            run.params.get(name, UNSET) == value
+            for wanted, runs in ((self.changes, [member]), (changed, self.members))
+            for name, value in wanted.items()
+            for run in runs
+        )
+
+    def has(self, member: Member) -> bool:
+        return any((run.trial, run.seed) == (member.trial, member.seed) for run in self.members)
+
+    def add(self, member: Member, place: int, changed: Mapping[str, Value]) -> None:
+        self.changes |= changed
+        self.members.append(member)
+        self.places.append(place)
+
+
+def _changes(lab: Lab, member: Member) -> dict[str, Value]:
+    """The settings of a case's run that aren't its first try's; UNSET for one taken away."""
+    planned = trial_params(lab, member.trial, case=member.case, seed=member.seed)
+    return {
+        name: member.params.get(name, UNSET)
+        for name in {**planned, **member.params}
+        if planned.get(name) != member.params.get(name)
+    }
 
 
 def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:

@@ -224,13 +224,14 @@ def _apart(socket: Socket, other: Socket) -> bool:
 @dataclass(frozen=True)
 class Member:
     """One run of a set: its plan, and what was measured. Runs of one `group`, such as a pitfall's stage or
-    a case, are taken for one set."""
+    a case, are taken for one set; of a `case` each try for itself."""
 
     trial: int
     group: tuple[object, ...]
     seed: int
     params: dict[str, Value]
     measured: Measured = field(default_factory=dict)
+    case: int | None = None
 
 
 CheckRun = Callable[[RunUnderTest], Finding | Right | None]

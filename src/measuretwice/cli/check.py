@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -30,6 +31,11 @@ MOST_REFUSED = 8
 @click.option("--trial", help="For files of your own: which trial.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@click.option(
+    "--diagnosis",
+    metavar="TEXT",
+    help="What a case's mistake was, in your own words, for your lab book and your report.",
+)
 @click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
 @click.option("--number", metavar="NUMBER", help="... and the number that the question asks for.")
 @click.option("--limits", is_flag=True, help="Say what limits each flow; of your own files always.")
@@ -40,6 +46,7 @@ def check(
     trial: str | None,
     changes: tuple[str, ...],
     hint: int | None,
+    diagnosis: str | None,
     answer: str | None,
     number: str | None,
     limits: bool,
@@ -56,6 +63,8 @@ def check(
         if hint and check.places.archives:
             terminal.complain(["an archive's lab book stays as it is; unpack it to note hints"])
         _complain(check, check.look(targets))
+        if diagnosis is not None:
+            _take_diagnosis(check, diagnosis)
         if not as_json and not check.places.archives:
             _take_hint(check.books, hint)
         _complain(check, check.leave_out_empty())
@@ -83,13 +92,19 @@ def _complain(check: Check, lines: list[str]) -> None:
     terminal.complain(" ".join(check.places.named(line).split()) for line in lines)
 
 
+def _take_diagnosis(check: Check, diagnosis: str) -> None:
+    """Note a diagnosis that was given with the command."""
+    if check.places.archives:
+        raise UserError("--diagnosis: an archive's lab book stays as it is; unpack it first")
+    check.books.note_diagnosis(check.books.only_case(), diagnosis)
+
+
 def _take_hint(books: CaseBooks, hint: int | None) -> None:
     """Note a hint that is taken; before the last one ask what the student thinks it is, unless that is known."""
     guess = ""
-    if number := books.diagnosis_wanted(hint):
-        guess = terminal.ask_person(
-            f"Case {number}. Before the last hint: what is it, in your own words? (Enter skips): "
-        )
+    if case := books.diagnosis_wanted(hint):
+        question = f"Case {case.number}. Before the last hint: what is it, in your own words?"
+        guess = _ask_diagnosis(question, case.pattern, sys.stderr)
     books.note_hint(hint, guess)
 
 
@@ -99,9 +114,22 @@ def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
         for line in wording.outcome_lines(outcome):
             print(line)
         if isinstance(outcome, CaseSolved) and not outcome.diagnosed:
-            diagnosis = terminal.ask_person("What was it, in your own words? (Enter skips): ")
+            question = "What was it, in your own words?"
+            diagnosis = _ask_diagnosis(question, outcome.runs, sys.stdout)
             if diagnosis:
                 books.note_diagnosis(outcome.case, diagnosis)
+
+
+def _ask_diagnosis(question: str, runs: str, out: TextIO) -> str:
+    """Return what a person answers; where nobody can be asked, as in a pipe, say how it is answered."""
+    if not terminal.is_attended():
+        print(
+            f'{question} Nobody can be asked here. ./lab check {runs} --diagnosis "TEXT" notes your answer in your lab book, '
+            "from which ./lab report takes it.",
+            file=out,
+        )
+        return ""
+    return terminal.ask_person(f"{question} (Enter skips): ")
 
 
 def _answer(check: Check, answer: str | None, number: str | None) -> list[str]:

@@ -194,9 +194,14 @@ def complain(lines: Iterable[object]) -> None:
         print(f"lab: {without_controls(str(line))}", file=sys.stderr)
 
 
+def is_attended() -> bool:
+    """Return whether somebody is at the terminal, who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def ask_person(question: str) -> str:
     """Return what a person answers in one line; nothing where nobody is at the terminal."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_attended():
         return ""
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()

@@ -26,7 +26,7 @@ from measuretwice.course.findings import (
     check_together,
 )
 from measuretwice.course.judging import Question, Questions
-from measuretwice.course.lab_books import CaseBooks, CaseOutcome, note_live_outcome
+from measuretwice.course.lab_books import CaseBooks, CaseOutcome, note_live_outcome, without
 from measuretwice.course.reading import NONSENSE, Part, Unread, is_document, is_look, read_apart
 from measuretwice.live.session import FACTS
 from measuretwice.measure import imported
@@ -124,7 +124,7 @@ class Check:
         except UserError as error:
             self.unread.append(self.places.named(str(error)))
             self.books, superseded = CaseBooks(self.root, []), set()
-        return [document for document in self._documents if document["run"] not in superseded]
+        return without(superseded, self._documents)
 
     def note_outcomes(self, documents: Sequence[Document]) -> list[CaseOutcome]:
         """Note in the lab books what was found in runs, and return it.

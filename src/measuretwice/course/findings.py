@@ -227,6 +227,7 @@ def _member(document: Document) -> Member:
         plan["seed"],
         document["params"],
         document["measured"],
+        plan["case"],
     )
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, LabBook
 from measuretwice.book.prediction import Quantity, measured_by
-from measuretwice.course.case import changes_of
+from measuretwice.checks import tries_of
+from measuretwice.course.case import changes_of, raw_files_of
 from measuretwice.course.findings import Document
-from measuretwice.lab import Lab, first_try_cases, load_lab
+from measuretwice.lab import Lab, first_try_cases, load_lab, select_trials
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
 SOLVED = "nothing is off any more"
+# Of more trials than that an outcome says the range of all values.
+MOST_TRIALS = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,8 @@ class CaseSolved:
     """A case is solved: what the lab book has of it, and the run that solved it, None where it was a set of runs.
 
     `not_compared` is why the run can't be compared with the model. `moves_first_try` says whether the lab's first try
-    comes out otherwise now, `diagnosed` whether the book has a diagnosis already.
+    comes out otherwise now, `diagnosed` whether the book has a diagnosis already. `runs` is what a shell finds the case's
+    runs by.
     """
 
     lab: str
@@ -35,6 +41,7 @@ class CaseSolved:
     not_compared: str | None
     moves_first_try: bool
     diagnosed: bool
+    runs: str
 
 
 @dataclass(frozen=True)
@@ -59,17 +66,104 @@ class ExperimentDecides:
     case: int
 
 
-CaseOutcome = CaseSolved | SolvedByHand | ClaimChanged | ExperimentDecides
+@dataclass(frozen=True)
+class TrialsMissing:
+    """In these runs nothing is off, but the case is about more trials than they are of; `runs` is what to check."""
+
+    case: int
+    missing: tuple[int, ...]
+    runs: str
+
+
+CaseOutcome = CaseSolved | SolvedByHand | ClaimChanged | ExperimentDecides | TrialsMissing
 
 
 @dataclass(frozen=True)
-class _CheckedCase:
-    """A case that runs being checked are of, its book, and these runs."""
+class CheckedCase:
+    """A case that runs being checked are of, its book, and these runs.
+
+    UserError, of whatever reads results, where one of them can't be read.
+    """
 
     lab: Lab
     number: int
     book: LabBook
     runs: tuple[Path, ...]
+
+    @property
+    def pitfall(self) -> Pitfall:
+        return self.lab.case(self.number)
+
+    @property
+    def pattern(self) -> str:
+        """Return what a shell finds all of the case's runs by."""
+        return f"{os.path.relpath(self.runs[0].parent)}/case-{self.number:02d}-*"
+
+    @cached_property
+    def all_results(self) -> list[Result]:
+        """The finished runs in the case's folder, those among them that aren't being checked, too; none that was
+        shown fixed. The oldest comes first."""
+        others = self.runs[0].parent.glob(f"case-{self.number:02d}-trial-*")
+        results = (self._read(run) for run in sorted({*self.runs, *others}))
+        return sorted(
+            (result for result in results if result and result.stage is None), key=_finished_ns
+        )
+
+    def _read(self, run: Path) -> Result | None:
+        try:
+            return read_result(run, self.lab)
+        except UserError:
+            # One that nobody asked about keeps nobody from an answer about others.
+            if run in self.runs:
+                raise
+            return None
+
+    @cached_property
+    def first_tries(self) -> list[Result]:
+        return [result for result in self.all_results if not self.is_changed(result)]
+
+    @cached_property
+    def counting(self) -> list[Result]:
+        """The student's own runs that count: the newest one; of a case of several trials its whole try, which is all runs
+        in which the same was changed."""
+        checked = [result for result in self.all_results if result.run_dir in self.runs]
+        if self.pitfall.trials is None:
+            return [result for result in checked if self.is_changed(result)][-1:]
+        # How often each is run may be the fix: then the runs without a change are a try as well.
+        alike = [result for result in checked if result.edited == checked[-1].edited]
+        tries = tries_of(self.lab, [result.member for result in alike])
+        newest = next((places for places in tries if len(alike) - 1 in places), ())
+        return [alike[place] for place in newest]
+
+    @property
+    def counting_runs(self) -> set[str]:
+        """The folders of these."""
+        return {str(result.run_dir) for result in self.counting}
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The case's trials of which the try that counts has no run."""
+        if self.pitfall.trials is None:
+            return ()
+        measured = {result.trial for result in self.counting}
+        wanted = select_trials(self.lab, self.pitfall.trials)
+        return tuple(trial for trial in wanted if trial not in measured)
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether the deciding experiment was made, where the case asks for one."""
+        wanted = self.pitfall.settled_by
+        return wanted is None or any(
+            wanted in changes_of(self.lab, result) for result in self.all_results
+        )
+
+    def is_changed(self, result: Result) -> bool:
+        """Return whether the student changed something in a run."""
+        return bool(changes_of(self.lab, result)) or bool(result.edited)
+
+
+def _finished_ns(result: Result) -> int:
+    return (result.run_dir / DONE).stat().st_mtime_ns
 
 
 class CaseBooks:
@@ -83,7 +177,7 @@ class CaseBooks:
                 lab, number = lab_and_case
                 cases.setdefault((run.parent, number), (lab, []))[1].append(run)
         self._cases = [
-            _CheckedCase(lab, number, book, tuple(of_case))
+            CheckedCase(lab, number, book, tuple(of_case))
             for (folder, number), (lab, of_case) in cases.items()
             if (book := LabBook(folder, lab)).exists
         ]
@@ -92,7 +186,7 @@ class CaseBooks:
         """Leave out cases, each by its book's path and its number: what their runs come to is said elsewhere."""
         self._cases = [case for case in self._cases if (case.book.path, case.number) not in cases]
 
-    def diagnosis_wanted(self, hint: int | None) -> int | None:
+    def diagnosis_wanted(self, hint: int | None) -> CheckedCase | None:
         """Return the case of which a diagnosis is to be noted before this hint; None where none is.
 
         UserError for a hint on several cases at once.
@@ -101,13 +195,12 @@ class CaseBooks:
             return None
         case = self._cases[0]
         if len(self._cases) > 1:
-            runs = os.path.relpath(case.runs[0].parent)
             raise UserError(
                 f"--hint helps with one case at a time, and these runs are of {len(self._cases)}: "
-                f"./lab check {runs}/case-{case.number:02d}-* --hint {hint}"
+                f"./lab check {case.pattern} --hint {hint}"
             )
         notes = case.book.notes(case.number)
-        return case.number if hint == 3 and not notes.mended and notes.diagnosis is None else None
+        return case if hint == 3 and not notes.mended and notes.diagnosis is None else None
 
     def note_hint(self, hint: int | None, diagnosis: str = "") -> None:
         """Note a hint that is taken, and before the last one the diagnosis, where that is wanted.
@@ -115,7 +208,7 @@ class CaseBooks:
         UserError for a hint on several cases at once.
         """
         if wanted := self.diagnosis_wanted(hint):
-            self.note_diagnosis(wanted, diagnosis or NONE)
+            self.note_diagnosis(wanted.number, diagnosis or NONE)
         for case in self._cases if hint else []:
             notes = case.book.notes(case.number)
             if not notes.mended and hint is not None and hint > notes.hints:
@@ -124,8 +217,18 @@ class CaseBooks:
     def note_diagnosis(self, number: int, diagnosis: str) -> None:
         """Note what a student says that a case's mistake is."""
         for case in self._cases:
-            if case.number == number:
+            is_noted = " ".join(diagnosis.split()) == case.book.notes(number).diagnosis
+            if case.number == number and not is_noted:
                 case.book.add(number, "Diagnosis", diagnosis)
+
+    def only_case(self) -> int:
+        """Return the case that a diagnosis is of; UserError where the runs are of none that has a book, or of several."""
+        if len(self._cases) != 1:
+            why = f"of {len(self._cases)}" if self._cases else "of none that you have begun"
+            raise UserError(
+                f"--diagnosis is of one case, and these runs are {why}: ./lab check runs/LAB/case-NN-* --diagnosis '...'"
+            )
+        return self._cases[0].number
 
     def superseded(self, documents: Sequence[Document], unread: Collection[str] = ()) -> set[str]:
         """Return the runs that a solved case leaves behind: what was off in them is what the student has fixed.
@@ -134,9 +237,9 @@ class CaseBooks:
         """
         off, behind = _runs_off(documents, unread), set[str]()
         for case in self._cases:
-            own = _counting_runs(case)
-            if own and not any(str(run) in off for run in own) and _is_decided(case):
-                behind |= {str(run) for run in case.runs if run not in own}
+            own = case.counting_runs
+            if own and not own & off and not case.missing and case.is_decided:
+                behind |= {str(run) for run in case.runs} - own
         return behind
 
     def note_outcomes(
@@ -146,17 +249,28 @@ class CaseBooks:
         off = _runs_off(documents, unread)
         outcomes: list[CaseOutcome] = []
         for case in self._cases:
-            own = _counting_runs(case)
+            own = case.counting_runs
             if not own:
                 continue
-            if any(str(run) in off for run in own):
-                if _only_claim_off(case, own, documents):
+            if own & off:
+                if _only_claim_off(case, documents):
                     outcomes.append(ExperimentDecides(case.number))
-            elif _is_decided(case):
-                outcomes.append(_note_solved(case, own))
+            elif case.missing:
+                outcomes.append(TrialsMissing(case.number, case.missing, case.pattern))
+            elif case.is_decided:
+                outcomes.append(_note_solved(case))
             else:
                 outcomes.append(ClaimChanged(case.number))
         return outcomes
+
+
+def without(left: Collection[str], documents: Sequence[Document]) -> list[Document]:
+    """Return the documents, by the names of runs or of what is taken together, that aren't about those `left` alone."""
+    return [
+        document
+        for document in documents
+        if document["run"] not in left and not {*document.get("runs", [document["run"]])} <= {*left}
+    ]
 
 
 def note_live_outcome(root: Path, folder: Path, document: Document) -> SolvedByHand | None:
@@ -177,60 +291,91 @@ def note_live_outcome(root: Path, folder: Path, document: Document) -> SolvedByH
     return SolvedByHand(number, entry)
 
 
-def _only_claim_off(case: _CheckedCase, own: Sequence[Path], documents: Sequence[Document]) -> bool:
+def _only_claim_off(case: CheckedCase, documents: Sequence[Document]) -> bool:
     """Return whether the deciding experiment was made, and only the claim beside it is off."""
-    pitfall = case.lab.case(case.number)
+    own = case.counting_runs
     findings = {
         finding["id"]
         for document in documents
-        if document["run"] in map(str, own)
+        if document["run"] in own
         for finding in document["findings"]
     }
-    result = read_result(own[-1], case.lab)
+    wanted = case.pitfall.settled_by
     return (
-        pitfall.settled_by is not None
-        and result is not None
-        and findings == {pitfall.finding}
-        and pitfall.settled_by in changes_of(case.lab, result)
+        wanted is not None
+        and findings == {case.pitfall.finding}
+        and wanted in changes_of(case.lab, case.counting[-1])
     )
 
 
-def _note_solved(case: _CheckedCase, own: Sequence[Path]) -> CaseSolved:
-    pitfall = case.lab.case(case.number)
-    before, after = _first_try(case), read_result(own[-1], case.lab)
-    entry = SOLVED
-    if before and after:
-        values = [result.value(pitfall.predict.value) for result in (before, after)]
-        entry += _before_and_now(measured_by(pitfall.predict), values)
+def _note_solved(case: CheckedCase) -> CaseSolved:
+    last = case.counting[-1]
+    entry = f"{SOLVED}{_what_changed(case)}"
     notes = case.book.notes(case.number)
     if entry not in notes.of("Outcome"):
         case.book.add(case.number, "Outcome", entry)
     return CaseSolved(
         lab=case.lab.name,
         case=case.number,
-        run=own[-1].name if len(own) == 1 else None,
+        run=last.run_dir.name if len(case.counting) == 1 else None,
         entry=entry,
-        not_compared=after.not_comparable_because if after and after.model_bps else None,
+        not_compared=last.not_comparable_because if last.model_bps else None,
         moves_first_try=case.number in first_try_cases(case.lab),
         diagnosed=notes.diagnosis is not None,
+        runs=case.pattern,
     )
 
 
-def _before_and_now(asked: Quantity, values: Sequence[float | None]) -> str:
-    """Return the change of the measured value in words; nothing where a run lacks it."""
-    texts = [f"{value * asked.scale:.4g}" for value in values if value is not None]
-    if len(texts) < len(values):
-        return ""
-    first, last = texts
-    name, unit = asked.name, "" if asked.unit in asked.name else asked.unit
-    if first == last:
-        return (
-            f": {name} {first} {unit}".rstrip()
-            + ", as before. The run measured the same, but is judged differently"
-        )
-    return f": {name} {first} {unit} before, {last} {unit} now".replace("  ", " ").replace(
-        " ,", ","
-    )
+def _what_changed(case: CheckedCase) -> str:
+    """Return what became of the quantity that the case is about, the same trials before and now, in words; nothing where a
+    run lacks it."""
+    name = case.pitfall.predict.value
+    values: dict[int, tuple[list[float], list[float]]] = {}
+    for trial in sorted({result.trial for result in case.counting}):
+        now = [result for result in case.counting if result.trial == trial]
+        before = [result for result in case.first_tries if result.trial == trial]
+        if before and before[0].run_dir in [result.run_dir for result in now]:
+            # The same runs, and more of them.
+            before = before[:1]
+        seeds = {result.seed for result in now}
+        before = [result for result in before if result.seed in seeds]
+        both = [result.value(name) for result in (*before, *now)]
+        numbers = [value for value in both if value is not None]
+        if not before or len(numbers) < len(both):
+            return ""
+        values[trial] = (numbers[: len(before)], numbers[len(before) :])
+    return _in_words(measured_by(case.pitfall.predict), values, bool(raw_files_of(case.counting)))
+
+
+def _in_words(
+    asked: Quantity, values: dict[int, tuple[list[float], list[float]]], is_rejudged: bool
+) -> str:
+    """Return the change of a quantity, by trials: what it was before and is now. `is_rejudged`: no packet differs from
+    those of another run."""
+    where = {trial: f" in trial {trial}:" for trial in values} if len(values) > 1 else {}
+    if len(values) > MOST_TRIALS:
+        together = [[value for both in values.values() for value in both[n]] for n in (0, 1)]
+        where = {0: f" in {len(values)} trials:"}
+        values = {0: (together[0], together[1])}
+    parts, as_before = [], []
+    for trial, (before, now) in values.items():
+        first, last = _span(asked, before), _span(asked, now)
+        many = f" in {len(now)} runs" if len(now) != len(before) else ""
+        as_before.append(first == last and not many)
+        change = f"{last}, as before" if as_before[-1] else f"{first} before, {last}{many} now"
+        parts.append(f"{where.get(trial, '')} {change}")
+    judged = ""
+    if is_rejudged and all(as_before):
+        runs = "runs measured the same, but are" if where else "run measured the same, but is"
+        judged = f". The {runs} judged differently"
+    return f": {asked.name}{';'.join(parts)}{judged}"
+
+
+def _span(asked: Quantity, values: Sequence[float]) -> str:
+    """Return values in words: one, or the smallest and the largest."""
+    unit = "" if asked.unit in asked.name else asked.unit
+    ends = dict.fromkeys(f"{value * asked.scale:.4g}" for value in (min(values), max(values)))
+    return f"{' to '.join(ends)} {unit}".rstrip()
 
 
 def _runs_off(documents: Sequence[Document], unread: Collection[str]) -> set[str]:
@@ -254,51 +399,3 @@ def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
     except (OSError, ValueError, TypeError, KeyError, RecursionError, UserError):
         return None
     return lab, number
-
-
-def _counting_runs(case: _CheckedCase) -> list[Path]:
-    """The student's own runs that count: the last one; of a set of runs all."""
-    own = [run for run in case.runs if _is_own(case, run)]
-    if _is_whole_set(case) or not own:
-        return own
-    return [max(own, key=lambda run: (run / DONE).stat().st_mtime_ns)]
-
-
-def _is_own(case: _CheckedCase, run: Path) -> bool:
-    """Return whether it is a run with changes of the student's own: neither the first try nor the shown one."""
-    result = read_result(run, case.lab)
-    return (
-        result is not None
-        and result.stage is None
-        and (bool(changes_of(case.lab, result)) or bool(result.edited) or _is_whole_set(case))
-    )
-
-
-def _is_whole_set(case: _CheckedCase) -> bool:
-    """A mistake in a set of runs is fixed by which runs there are, not by a setting."""
-    return case.lab.case(case.number).trials is not None and len(case.runs) > 1
-
-
-def _is_decided(case: _CheckedCase) -> bool:
-    """Return whether the deciding experiment was made, where the case asks for one."""
-    wanted = case.lab.case(case.number).settled_by
-    results = (read_result(run, case.lab) for run in _all_runs(case))
-    return wanted is None or any(
-        result is not None and result.stage is None and wanted in changes_of(case.lab, result)
-        for result in results
-    )
-
-
-def _all_runs(case: _CheckedCase) -> list[Path]:
-    """All runs of the case in its folder, those among them that aren't being checked, too."""
-    return sorted(case.runs[0].parent.glob(f"case-{case.number:02d}-trial-*"))
-
-
-def _first_try(case: _CheckedCase) -> Result | None:
-    """The case's run without changes, with the same seed, from the same folder."""
-    seeds = {result.seed for run in case.runs if (result := read_result(run, case.lab))}
-    for run in _all_runs(case):
-        result = read_result(run, case.lab)
-        if result and result.seed in seeds and not (changes_of(case.lab, result) or result.edited):
-            return result
-    return None

@@ -15,6 +15,7 @@ from measuretwice.course.lab_books import (
     ClaimChanged,
     ExperimentDecides,
     SolvedByHand,
+    TrialsMissing,
 )
 from measuretwice.lab import Lab
 from measuretwice.measure.imported.files import SNAPSHOT
@@ -29,9 +30,9 @@ UNNAMED = {
 }
 # Of so many nodes the files are named, and so many files of one reason.
 MOST_NODES = 8
-# Of a table of runs: a name, and in a line below it the unit.
 # Of so many runs the names are said.
 MOST_RUNS = 2
+# Of a table of runs: a name, and in a line below it the unit.
 HEADINGS = (
     "trial",
     "min RTT\nms",
@@ -191,6 +192,12 @@ def outcome_lines(outcome: CaseOutcome) -> list[str]:
             return [
                 f"Case {outcome.case}: this run decides, and nothing is wrong with it. Only the claim is off that still "
                 "stands beside it. A claim is a setting too, and changing it measures nothing again."
+            ]
+        case TrialsMissing():
+            trials = ", ".join(map(str, outcome.missing))
+            return [
+                f"Case {outcome.case}: nothing is off in these runs by themselves, but the case is about those of trial "
+                f"{trials}, too: ./lab check {outcome.runs}"
             ]
 
 

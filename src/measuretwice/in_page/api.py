@@ -20,7 +20,7 @@ from measuretwice.course import wording
 from measuretwice.course.case import choose_trials, open_case, read_changes
 from measuretwice.course.findings import check_live, check_one, check_together
 from measuretwice.course.judging import Questions
-from measuretwice.course.lab_books import CaseBooks, note_live_outcome
+from measuretwice.course.lab_books import CaseBooks, note_live_outcome, without
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import finished
 from measuretwice.in_page import answers
@@ -231,6 +231,7 @@ class PageApi:
         documents += check_together(self._root, documents, hint)
         questions = Questions(self._root, runs)
         books.leave_out({question.key for question in questions.answered})
+        documents = without(books.superseded(documents), documents)
         outcomes = books.note_outcomes(documents)
         off = {str(run) for run in runs} if any(d["findings"] for d in documents) else set()
         lines = [

@@ -97,7 +97,7 @@ class Result:
     def member(self) -> Member:
         """The run as the checks of sets see it."""
         group = (self.pitfall, self.stage, self.case)
-        return Member(self.trial, group, self.seed, self.params, self.measured)
+        return Member(self.trial, group, self.seed, self.params, self.measured, self.case)
 
     def to_json(self) -> dict[str, Any]:
         """Return result.json's content, and where there is a folder that as `run_dir`."""
