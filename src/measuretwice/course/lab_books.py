@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, LabBook
-from measuretwice.book.prediction import Quantity, measured_by
+from measuretwice.book.prediction import Quantity, measured_by, number_of
 from measuretwice.checks import tries_of
 from measuretwice.course.case import changes_of, raw_files_of
 from measuretwice.course.findings import Document
@@ -327,10 +327,11 @@ def _note_solved(case: CheckedCase) -> CaseSolved:
 
 
 def _what_changed(case: CheckedCase) -> str:
-    """Return what became of the quantity that the case is about, the same trials before and now, in words; nothing where a
-    run lacks it."""
-    name = case.pitfall.predict.value
-    values: dict[int, tuple[list[float], list[float]]] = {}
+    """Return what became of the quantity that the case is about, the same trials before and now, in words; nothing where
+    the runs lack it."""
+    asked, is_rejudged = case.pitfall.predict, bool(raw_files_of(case.counting))
+    quantity = measured_by(asked)
+    runs: dict[int, tuple[list[Result], list[Result]]] = {}
     for trial in sorted({result.trial for result in case.counting}):
         now = [result for result in case.counting if result.trial == trial]
         before = [result for result in case.first_tries if result.trial == trial]
@@ -338,13 +339,21 @@ def _what_changed(case: CheckedCase) -> str:
             # The same runs, and more of them.
             before = before[:1]
         seeds = {result.seed for result in now}
-        before = [result for result in before if result.seed in seeds]
-        both = [result.value(name) for result in (*before, *now)]
-        numbers = [value for value in both if value is not None]
-        if not before or len(numbers) < len(both):
+        runs[trial] = ([result for result in before if result.seed in seeds], now)
+    if asked.is_of_several:
+        # One number says what all of them came to.
+        both = [[run for of_trial in runs.values() for run in of_trial[n]] for n in (0, 1)]
+        numbers = [number for part in both if (number := number_of(asked, part)) is not None]
+        together = {0: (numbers[:1], numbers[1:])}
+        return _in_words(replace(quantity, scale=1.0), together, is_rejudged) if numbers[1:] else ""
+    values: dict[int, tuple[list[float], list[float]]] = {}
+    for trial, (before, now) in runs.items():
+        read = [result.value(asked.value) for result in (*before, *now)]
+        numbers = [value for value in read if value is not None]
+        if not before or len(numbers) < len(read):
             return ""
         values[trial] = (numbers[: len(before)], numbers[len(before) :])
-    return _in_words(measured_by(case.pitfall.predict), values, bool(raw_files_of(case.counting)))
+    return _in_words(quantity, values, is_rejudged)
 
 
 def _in_words(

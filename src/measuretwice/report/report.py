@@ -348,7 +348,9 @@ def _measured(answers: Sequence[str]) -> str:
     if len(runs) <= MOST_ANSWERS:
         cells = (f"{text} ({count} runs)" if count > 1 else text for text, count in runs.items())
         return "; ".join(cells) or NONE
-    numbers = [match for text in runs if (match := ANSWER.fullmatch(text))]
+    # An answer may be several numbers, such as each flow's.
+    parts = [part for text in runs for part in text.split(", ")]
+    numbers = [match for part in parts if (match := ANSWER.fullmatch(part))]
     units = {match[2] for match in numbers}
     if len(units) != 1:
         return "; ".join(runs)
