@@ -44,6 +44,8 @@ TIMESTAMPS_STEP, MTU_STEP, USUAL, LONG = (
     "step-7-offloads",
     "step-8-long",
 )
+# The same as LONG, where hosts take up to 1 ms to look at a packet.
+LONG_WAIT = "step-8-wait-1-ms"
 # Trials by number: that of which the pages tell most, that which is worked by hand, with most and with fewest losses.
 SEVEN, WORKED, MOST_LOSSES, FEWEST_LOSSES = 7, 8, 5, 53
 # By this share the reproduction's two goodputs in trial 17 differ; and its goodput in trial 5.
