@@ -20,7 +20,8 @@ CASES = [
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 # Shown as they are: output, numbers, commands in tabs, formulas, and what a reader opens only on wish.
 NOT_PROSE = {"pre", "table", "script", "style", "svg"}
-NOT_READ = {"recorded", "formula", "tabbed-set", "case-facts", "tip", "example"}
+# The question that solves a case is read by who has the diagnosis.
+NOT_READ = {"recorded", "formula", "tabbed-set", "case-facts", "tip", "example", "judgement"}
 
 
 class Prose(HTMLParser):
@@ -40,7 +41,8 @@ class Prose(HTMLParser):
         if tag == "h2" and of.get("id") == "what-the-authors-saw":
             self._reading = False
         if tag not in VOID:
-            self._open.append((tag, set((of.get("class") or "").split())))
+            classes = f"{of.get('class') or ''} {of.get('data-behind') or ''}"
+            self._open.append((tag, set(classes.split())))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """`<img />` holds nothing."""

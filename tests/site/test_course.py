@@ -186,7 +186,8 @@ def test_the_map_counts_what_is_written_in_this_browser(page: Any, address: str)
 
     # All of one module: the next is the one that the order has.
     page.evaluate(
-        "for (let n = 1; n <= 13; n++) localStorage.setItem(`measure-twice/mathis ${n}/diagnosis`, 'x')"
+        "for (let n = 1; n <= 13; n++) for (const kind of ['diagnosis', 'judgement'])"
+        " localStorage.setItem(`measure-twice/mathis ${n}/${kind}`, 'x')"
     )
     page.reload()
     says.wait_for()

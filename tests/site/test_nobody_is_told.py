@@ -340,7 +340,10 @@ def test_the_index_holds_nothing_behind_a_diagnosis(student: Path) -> None:
         parts = {part["location"]: part["text"] for part in index_of(student)}
         assert parts[f"{place}/#predict"]
         for behind in ("fix-it", "run-again"):
-            assert parts[f"{place}/#{behind}"] == "", place
+            # A case that a question solves may have nothing to run again.
+            if behind == "fix-it" or not pitfall.judgement:
+                assert f"{place}/#{behind}" in parts, place
+            assert parts.get(f"{place}/#{behind}", "") == "", place
 
 
 def test_how_long_a_page_will_take_tells_no_cause() -> None:
