@@ -329,7 +329,7 @@ def _note_solved(case: CheckedCase) -> CaseSolved:
 def _what_changed(case: CheckedCase) -> str:
     """Return what became of the quantity that the case is about, the same trials before and now, in words; nothing where
     the runs lack it."""
-    asked, is_rejudged = case.pitfall.predict, bool(raw_files_of(case.counting))
+    asked, rejudged = case.pitfall.predict, len(raw_files_of(case.counting))
     quantity = measured_by(asked)
     runs: dict[int, tuple[list[Result], list[Result]]] = {}
     for trial in sorted({result.trial for result in case.counting}):
@@ -345,7 +345,7 @@ def _what_changed(case: CheckedCase) -> str:
         both = [[run for of_trial in runs.values() for run in of_trial[n]] for n in (0, 1)]
         numbers = [number for part in both if (number := number_of(asked, part)) is not None]
         together = {0: (numbers[:1], numbers[1:])}
-        return _in_words(replace(quantity, scale=1.0), together, is_rejudged) if numbers[1:] else ""
+        return _in_words(replace(quantity, scale=1.0), together, rejudged) if numbers[1:] else ""
     values: dict[int, tuple[list[float], list[float]]] = {}
     for trial, (before, now) in runs.items():
         read = [result.value(asked.value) for result in (*before, *now)]
@@ -353,14 +353,14 @@ def _what_changed(case: CheckedCase) -> str:
         if not before or len(numbers) < len(read):
             return ""
         values[trial] = (numbers[: len(before)], numbers[len(before) :])
-    return _in_words(quantity, values, is_rejudged)
+    return _in_words(quantity, values, rejudged)
 
 
 def _in_words(
-    asked: Quantity, values: dict[int, tuple[list[float], list[float]]], is_rejudged: bool
+    asked: Quantity, values: dict[int, tuple[list[float], list[float]]], rejudged: int
 ) -> str:
-    """Return the change of a quantity, by trials: what it was before and is now. `is_rejudged`: no packet differs from
-    those of another run."""
+    """Return the change of a quantity, by trials: what it was before and is now. `rejudged` is how many runs these are, where
+    no packet differs from those of others; else 0."""
     where = {trial: f" in trial {trial}:" for trial in values} if len(values) > 1 else {}
     if len(values) > MOST_TRIALS:
         together = [[value for both in values.values() for value in both[n]] for n in (0, 1)]
@@ -374,8 +374,10 @@ def _in_words(
         change = f"{last}, as before" if as_before[-1] else f"{first} before, {last}{many} now"
         parts.append(f"{where.get(trial, '')} {change}")
     judged = ""
-    if is_rejudged and all(as_before):
-        runs = "runs measured the same, but are" if where else "run measured the same, but is"
+    if rejudged and all(as_before):
+        runs = (
+            "runs measured the same, but are" if rejudged > 1 else "run measured the same, but is"
+        )
         judged = f". The {runs} judged differently"
     return f": {asked.name}{';'.join(parts)}{judged}"
 
