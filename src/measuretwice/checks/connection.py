@@ -307,6 +307,7 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
         f"at most {limit:.0f} B: {why}",
         "Several segments travel as one packet. The router loses or keeps them together, so "
         "neither the segment size nor the loss is the one that was set.",
+        symptom="what was printed of the packets on the router isn't what the trial makes",
     )
 
 
@@ -419,6 +420,7 @@ def round_trip(run: RunUnderTest) -> Finding | Right | None:
         return Finding(
             "rtt-doubling", found, meant,
             "Twice what was asked for: the whole delay was set in both directions.",
+            symptom="one of the path's properties isn't the trial's",
         )  # fmt: skip
     # Of Windows' ping 40 ms may be anything up to 41; by timestamps TCP's own times have steps of a millisecond.
     if run.params.get("timestamps") == "on":
@@ -483,4 +485,5 @@ def socket(run: RunUnderTest) -> Finding | Right | None:
         f"one connection, from port {ours:.0f}: by what iperf3 itself says of its data",
         "iperf3 has a second connection, for control. Its numbers say nothing about your flow, and "
         "which of the two comes last is luck.",
+        symptom="the lines that were kept of ss don't fit what iperf3 says",
     )

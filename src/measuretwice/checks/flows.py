@@ -50,7 +50,7 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
         if run.brought
         else "The setting did not reach the kernel. What is measured is the algorithm that was there "
         "before, under another's name.",
-        symptom="something that was set on the sender did not take effect",
+        symptom="one word that is printed of the sender's connection isn't the trial's",
         rests_on="congestion_control",
     )
 
@@ -106,6 +106,7 @@ def terminated(run: RunUnderTest) -> Finding | None:
         "No acknowledgement comes back sooner than the path allows. Something nearer ends the "
         "connection and speaks to the server in its own way: what the sender's algorithm does is of that "
         "first hop only.",
+        symptom="what ss says of the sender doesn't fit the path",
     )
 
 
@@ -133,7 +134,7 @@ def still_rising(run: RunUnderTest) -> Finding | None:
         f"a rate that has settled: less than {RISING_RATIO:g} times",
         "The flow was still growing when the test ended. A longer test has a larger mean, and this one "
         "says when you stopped, not what the algorithm gets.",
-        symptom=f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, and a rate whose last fifth is {ratio:.2f} times its first",
+        symptom=f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, which isn't what the flow gets",
     )
 
 
@@ -160,7 +161,7 @@ def averages_hide(run: RunUnderTest) -> Finding | None:
         f"rows that show what the {again:.0f} retransmissions did",
         f"A row is a mean over {interval_s:g} s. A window that is cut and has grown back within that "
         "time leaves no trace in it.",
-        symptom=f"by ss the rate fell to {true / 1e6:.3g} Mbit/s; no row of the table is below {table / 1e6:.3g} Mbit/s",
+        symptom="the table doesn't show something that ss does",
     )
 
 
@@ -239,6 +240,7 @@ def large_packets(run: RunUnderTest) -> Finding | None:
         f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
         "Several segments travel as one packet. The router drops them together and counts one: "
         "neither its drops nor its queue are in the model's unit.",
+        symptom="what the router says of its queue isn't possible on such a link",
     )
 
 
@@ -267,6 +269,9 @@ def missing_flows(run: RunUnderTest) -> Finding | None:
         if found > asked
         else "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
         "missing flows' share, which looks like unfairness.",
+        symptom="what was made of the flows' files doesn't fit these files"
+        if index is None
+        else f"an index of {index:.3f}, and the flows' files say otherwise",
     )
 
 
@@ -296,6 +301,7 @@ def unequal_intervals(run: RunUnderTest) -> Finding | None:
         f"{goodput_bps / 1e6:.4g} Mbit/s while all flows were there{most}",
         "Each flow's rate is over its own time. Where these times differ, rates that never were at "
         "once are added up, and the sum can exceed the link.",
+        symptom=f"a sum of {sum_bps / 1e6:.4g} Mbit/s{most}",
     )
 
 
@@ -352,6 +358,7 @@ def halving_counter(run: RunUnderTest) -> Finding | None:
         "A window comes down over a whole round trip, in many steps with pauses between them. Who "
         "takes a pause for a rise counts each step as a halving. There can't be more halvings than "
         "losses.",
+        symptom=f"{counted:.0f} halvings counted{also}",
     )
 
 
@@ -398,6 +405,7 @@ def mislabelled_row(run: RunUnderTest) -> Finding | None:
         "each row the sum of the flows that ran its algorithm, by their connections' own word",
         "The numbers are right and stand under another's name. No rule of physics sees that; only who "
         "recomputes the row from the flows.",
+        symptom=f"a row of the table is {100 * error:.0f} % off",
     )
 
 
@@ -449,5 +457,5 @@ def fair_share(run: RunUnderTest) -> Finding | None:
         f"{100 * fair:.2g} %: it takes {times:.2g} times its fair share",
         "A percentage of a link that a thousand share says nothing by itself. Fair is one part in as "
         "many as there are flows.",
-        symptom=f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows, called small",
+        symptom=f"{100 * share:.2g} % of the goodput, called small",
     )

@@ -157,6 +157,7 @@ def loss(run: RunUnderTest) -> Finding | Right | None:
         return Finding(
             "loss-percent", found, meant,
             "A hundred times too few: a ratio was given where per cent is read.",
+            symptom=f"the count of {who} doesn't fit the trial's p",
         )  # fmt: skip
     return Finding(
         "loss-ratio", found, meant, "The path loses a different share from the one that was set."
@@ -180,6 +181,7 @@ def other_drops(run: RunUnderTest) -> Finding | Right | None:
         f"{drops:.0f} packets dropped by qdiscs other than the one that was set to lose some",
         "none",
         "These losses aren't part of p, and happened in a queue that nobody looked at.",
+        symptom=f"{drops:.0f} packets are missing, and not those that were meant to be lost",
     )
 
 
@@ -425,6 +427,7 @@ def duration(run: RunUnderTest) -> Finding | None:
         f"From so few the loss ratio is known {known}; the goodput is that of these few "
         "accidents. A longer run has more.",
         severity="warning",
+        symptom="one of the router's counts doesn't carry the answer that this run is to give",
     )
 
 
@@ -449,7 +452,7 @@ def model_domain(run: RunUnderTest) -> Finding | None:
         f"p = {wanted:.4g}" + (f", {timeouts:.0f} timeouts" if timeouts is not None else ""),
         f"p below {limit:g} for the Mathis model",
         "The model has no timeouts in it. With so small a window they rule.",
-        symptom="the goodput is compared with the Mathis model, which makes no claim for this run",
+        symptom="one step from what was measured to what is concluded doesn't hold for this run",
     )
 
 

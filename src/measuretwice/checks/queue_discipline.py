@@ -135,7 +135,7 @@ def red_limits(run: RunUnderTest) -> Finding | None:
         f"{packet_bytes:.0f} B",
         "The average may pass max only after the queue itself is far above it. Where the limit comes "
         "first, a burst is cut off at the tail, which is what red is there to prevent.",
-        symptom="red's parameters don't fit each other: it can drop in another way than by its curve",
+        symptom="two of the numbers that tc prints of red don't fit each other",
     )
 
 
@@ -199,7 +199,7 @@ def wrong_metric(run: RunUnderTest) -> Finding | None:
         "a measure in which disciplines can differ: delay under load, drops, marks",
         "A full link is full under any discipline: its senders' sum is the link's rate, and their "
         "mean a half of it. What a discipline changes is how long packets wait.",
-        symptom=f"{100 * used:.1f} % of the link in use: what was compared would be the same with any discipline",
+        symptom="what was compared leaves the question open",
     )
 
 
@@ -217,7 +217,7 @@ def summary_row(run: RunUnderTest) -> Finding | None:
         f"{rows - spanning:.0f}: one for each second",
         "The last row is the test's total, no second of its own. In the mean it counts everything "
         "twice, and it makes the spread look smaller and the sample larger.",
-        symptom=f"{rows:.0f} rows averaged, {rows - spanning:.0f} expected",
+        symptom="what the senders made of their rates isn't what the test's seconds make",
     )
 
 
@@ -284,6 +284,7 @@ def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Fi
     count = min(len(a), len(b))
     if count < 3 or power_of_spread(RATIO_WANTED, count) >= POWER_WANTED:
         return None
+        symptom="one thing that iperf3 wrote doesn't fit the trial",
     test = spread(a, b)
     return Finding(
         "small-n",
@@ -325,3 +326,5 @@ def _rates(runs: Sequence[Member]) -> list[float]:
 def _delays(runs: Sequence[Member]) -> list[float]:
     values = [number(run.measured, "busy_ping_mean_ms") for run in runs]
     return [value for value in values if value is not None]
+        symptom=f"deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and {mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s; "
+        "these numbers don't carry what is said of them",

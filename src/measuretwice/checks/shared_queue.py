@@ -61,7 +61,7 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
-        symptom=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
+        symptom="one number that tc prints of the router's queue isn't the trial's",
     )
 
 
@@ -105,6 +105,7 @@ def field_number(run: RunUnderTest) -> Finding | None:
         "nothing to compare with" if true is None else f"{true:.1f} packets, by tc's JSON",
         "The number of a word in a line changes from one version of tc to the next. Its JSON has "
         "names.",
+        symptom="numbers that were made from tc's output don't fit what tc counted",
     )
 
 
@@ -125,9 +126,11 @@ def units(run: RunUnderTest) -> Finding | None:
     if not off and not backwards:
         return None
     found = []
+    symptom = f"the traces of {rows:.0f} rows don't fit what ss printed at the same times"
     if backwards:
         often = "once" if backwards == 1 else f"{backwards:.0f} times"
         found.append(f"time goes back {often} in traces of {rows:.0f} rows")
+        symptom = found[0]
     if ratio is None:
         found.append("no row that can be compared")
     elif off:
@@ -138,6 +141,7 @@ def units(run: RunUnderTest) -> Finding | None:
         "rows in order of time, and windows as ss has them",
         "iperf3 prints a window in KBytes or MBytes, whichever reads well, and means powers of "
         "1024.",
+        symptom=symptom,
     )
 
 
@@ -169,7 +173,7 @@ def whose_bdp(run: RunUnderTest) -> Finding | None:
         + (whose if whose == "every flow" else f"the flow with the {whose}"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
-        symptom=f"the buffer was called {claimed:g} BDP, and isn't that for everything that was said",
+        symptom=f"the buffer is called {claimed:g} BDP, and what was measured doesn't bear that out",
     )
 
 
@@ -215,7 +219,7 @@ def _not_told_apart(
         "The same trial comes out differently each time, by chance alone. Who has one run of each "
         "can't know how differently, and so not whether the trials differ."
     )
-    off = f"{means}: a difference that isn't certain"
+    off = f"{means}; these numbers don't carry what is said of them"
     if count < 2:
         found = f"{means}, from {_count(count)}"
         return Finding("one-run", found, "runs enough to know their spread", why, symptom=off)
@@ -255,5 +259,6 @@ def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
                 f"trials {other} and {run.trial} agree in all of their {len(run.measured)} values",
                 "values that differ at least in their last digits",
                 "One file was read twice: one of the two trials isn't in the table at all.",
+                symptom="two trials are more alike than two measurements can be",
             )
     return None

@@ -52,6 +52,7 @@ def cherry_picking(lab: Lab, runs: Sequence[Member]) -> Finding | None:
         "each trial as often as every other",
         "Who runs again only what looks odd, and keeps the last try, chooses the result: "
         "its mean is what was hoped for, and its spread no longer says what chance does.",
+        symptom="each run is right by itself, and all of them together aren't",
     )
 
 
