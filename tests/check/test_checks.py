@@ -2,17 +2,19 @@
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from measuretwice.checks import Member, RunUnderTest, causes, check_set
-from measuretwice.checks.queue_discipline import cell_log, small_n
+from measuretwice.checks.queue_discipline import cell_log, idle_notes, small_n
 from measuretwice.checks.shared_queue import same_numbers
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
+from measuretwice.measure.host_state import HostState
+from measuretwice.parse import Qdisc
 
 ROOT = Path(__file__).parents[2]
 SCALE, BUFFERS, QUEUES = (load_lab(ROOT, name) for name in ("scale", "buffers", "queues"))
@@ -353,8 +355,6 @@ def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:
     ("measured", "finding"),
     [
         ({"red_limit_bytes": 346000}, "red-limits"),
-        ({"red_cell_log": 16}, "red-bandwidth"),
-        ({"red_cell_log": 12}, "red-bandwidth"),
         ({"rate_rows": 22, "rate_rows_spanning": 2}, "summary-row"),
         ({"host_3_received_flows": 0, "host_4_received_flows": 2}, "copied-cell"),
         ({"host_3_received_flows": 1, "host_4_received_flows": 1}, "copied-cell"),
@@ -366,6 +366,25 @@ def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:
 )
 def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: str) -> None:
     assert DISCIPLINE.raised(**measured) == [finding]
+
+
+@pytest.mark.parametrize("log", [12, 16])
+def test_the_unit_of_idle_time_matters_only_where_red_learns_that_it_is_idle(log: int) -> None:
+    tbf, red = Qdisc("tbf", "1:", dev="eth2", root=True), Qdisc("red", "10:", dev="eth2")
+    below, alone = replace(red, parent="1:1"), replace(red, root=True)
+
+    def run(*qdiscs: Qdisc, brought: bool = False) -> RunUnderTest:
+        state = HostState({}, qdiscs=tuple(("router-1", qdisc) for qdisc in qdiscs))
+        values = {**DISCIPLINE.values, "red_cell_log": log}
+        return RunUnderTest(dict(DISCIPLINE.params), values, host_state=state, brought=brought)
+
+    for under_test in (run(tbf, below), run(tbf, below, brought=True), run()):
+        assert causes(under_test) == []
+        [line] = idle_notes(under_test)
+        assert f"is {log}, and this link needs 13" in line
+    for under_test in (run(alone), run(tbf, alone, brought=True), run(brought=True)):
+        assert [finding.id for finding in causes(under_test)] == ["red-bandwidth"]
+        assert idle_notes(under_test) == []
 
 
 def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:

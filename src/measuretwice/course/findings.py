@@ -31,6 +31,7 @@ from measuretwice.checks.configuration import notes as what_does_not_matter
 from measuretwice.checks.configuration import of_another_kernel
 from measuretwice.checks.expectations import chance_notes
 from measuretwice.course.case import read_changes
+from measuretwice.checks.queue_discipline import idle_notes
 from measuretwice.execute.batch import other_scripts, reference_host_state
 from measuretwice.lab import (
     UNSET,
@@ -137,7 +138,7 @@ def check_one(
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
     }  # fmt: skip
-    notes += what_does_not_matter(under_test)
+    notes += [*what_does_not_matter(under_test), *idle_notes(under_test)]
     if not judged.findings:
         notes += chance_notes(under_test)
     document = _document(str(run), lab, params, measured, judged)
@@ -315,7 +316,7 @@ def _document_of(
         "missing": [*brought.missing, *_unsaid(under_test)],
         "refused": brought.refused,
         "unread": brought.unread,
-        "notes": [*judged.remarks, *brought.notes],
+        "notes": [*judged.remarks, *brought.notes, *idle_notes(under_test)],
         "limits": limits(under_test),
     }
 
