@@ -70,6 +70,8 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
     counted_by_lat = measured(fixed, "queue_limit_bytes") - trial["burst_bytes"]
     f.longest_exceeds_lat = measured(fixed, "queue_max_bytes") > counted_by_lat
     f.goodput = mbit(measured(broken, "goodput_bps"))
+    # The case's title.
+    f.link_is_not_full = measured(broken, "utilisation") < 0.95 < measured(fixed, "utilisation")
     f.room = size(measured(broken, "queue_limit_bytes"))
     times = trial["buffer_bytes"] / measured(broken, "queue_limit_bytes")
     f.meant_over_room = Number(times)

@@ -289,6 +289,8 @@ def _summary_row(f: Facts, sets: RecordedSets) -> None:
         ),
     )
     f.same_rates = measured(fixed, "host_1_goodput_bps") == measured(broken, "host_1_goodput_bps")
+    # The case's title.
+    f.looks_steadier = statistics.stdev(seconds + totals) < statistics.stdev(seconds)
     f.rates = excerpt("summary-row-broken", "host-1/rates.txt")
     f.average = excerpt("summary-row-broken", "host-1/average.txt")
     f.average_fixed = excerpt("summary-row-fixed", "host-1/average.txt")
