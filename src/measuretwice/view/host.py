@@ -269,11 +269,16 @@ def _option_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
 def _counter_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
     for name, field in COUNTERS.items():
         yield _row(name, [getattr(qdisc, field) for qdisc in qdiscs], width)
+    # A count of 0 may be the clue: that red has dropped none by its curve.
+    for name, values in _statistics(qdiscs):
+        yield _row(name, values, width)
+
+
+def _statistics(qdiscs: Sequence[Qdisc]) -> Iterator[tuple[str, list[Cell]]]:
+    """Yield what a kind counts besides, as red's early and pdrop, in each look at it."""
     flat = [dict(_flat(qdisc.stats)) for qdisc in qdiscs]
     for name in dict.fromkeys(name for stats in flat for name in stats):
-        values = [stats.get(name) for stats in flat]
-        if any(values):
-            yield _row(name, values, width)
+        yield name, [stats.get(name) for stats in flat]
 
 
 def _row(name: str, values: Sequence[Cell], width: int) -> Row:
@@ -343,3 +348,5 @@ def _sampled_rows(qdiscs: Sequence[Qdisc]) -> Iterator[Row]:
         if name in LENGTHS:
             spread = (min(values), round(sum(values) / len(values), 3), max(values))
         yield Row(name, (values[0], *spread, values[-1]), QDISC[name])
+    for name, counts in _statistics(qdiscs):
+        yield Row(name, (counts[0], None, None, None, counts[-1]), QDISC.get(name, UNKNOWN))
