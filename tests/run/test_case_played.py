@@ -198,6 +198,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert "The claim: It makes no difference" in first.stdout
     assert "That supports the claim." in first.stdout
     assert "Next: ./lab run queues --case 1 " in first.stdout
+    assert "Cases 1 and 2 can move your first try: ./lab start queues repeats it" in first.stdout
     assert not re.search("bottleneck|delay|access|rate_mbit", first.stdout + first.stderr)
     book = tmp_path / "runs/queues/lab-book.md"
     assert "- Seed: 77" in book.read_text()
@@ -233,7 +234,11 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert {row["trial"] for row in document["runs"]} == {1, 21}
     started = lab("start", "queues", *out)
     assert "That does not support the claim." in started.stdout
-    assert "With what you found in cases 1 and 2: rate_mbit as the trial has it" in started.stdout
+    assert (
+        "With what you found in cases 1 and 2: rate_mbit 100 instead of 1000; access_mbit, which was 100, no longer set."
+        in started.stdout
+    )
+    assert "No case that is left moves your first try." in started.stdout
     assert "first try: " in started.stdout
     assert "It makes a difference to where packets wait" in started.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout

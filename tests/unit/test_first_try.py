@@ -19,6 +19,7 @@ from measuretwice.lab import (
     first_try_cases,
     first_try_of,
     load_lab,
+    movers_of_first_try,
     plan_try,
     published_labs,
     recorded_steps,
@@ -42,7 +43,7 @@ from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
 LABS = [lab for lab in published_labs(ROOT).values() if lab.file.pitfalls]
-MATHIS = load_lab(ROOT, "mathis")
+MATHIS, QUEUES = (load_lab(ROOT, name) for name in ("mathis", "queues"))
 
 
 def recorded(lab: Lab, name: str) -> list[Result]:
@@ -238,4 +239,12 @@ def test_it_says_which_mends_were_used() -> None:
     number = MATHIS.case_number(MATHIS.pitfall("offload"))
     words = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, number + 1)}))
     assert "With what you found in cases 1" in words
-    assert "offloads as the trial has it" in words
+    assert "offloads off instead of on" in words
+    assert "mtu_bytes each trial's own instead of 1500" in words
+    assert "loss_percent, which was loss_ratio, no longer set" in words
+
+
+def test_it_says_which_cases_can_move_it() -> None:
+    assert movers_of_first_try(QUEUES) == "cases 1 and 2"
+    assert movers_of_first_try(QUEUES, {1, 3}) == "case 2"
+    assert movers_of_first_try(QUEUES, {1, 2}) == ""

@@ -18,11 +18,13 @@ from measuretwice.course.progress import (
     changes_by_cases,
     lab_with_first_try,
     open_try,
+    opened_cases,
 )
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import refuse_jobs
 from measuretwice.execute.job import check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
+from measuretwice.lab import movers_of_first_try
 from measuretwice.runs.first_try_history import START, so_far
 
 
@@ -120,7 +122,8 @@ def _next(state: OpenedTry) -> str:
     if number is None:
         return f"All cases are solved. ./lab report runs/{lab.name} writes what you hand in."
     before = "" if state.plan.last else "The cases ask what is behind it. "
-    return (
-        f"{before}Next: ./lab run {lab.name} --case {number}   ({lab.case(number).symptom})\n"
-        f"When cases are solved, ./lab start {lab.name} repeats the first try with what you found."
-    )
+    next_case = f"{before}Next: ./lab run {lab.name} --case {number}   ({lab.case(number).symptom})"
+    movers = movers_of_first_try(lab, opened_cases(state.book))
+    if not movers:
+        return f"{next_case}\nNo case that is left moves your first try."
+    return f"{next_case}\n{movers.capitalize()} can move your first try: ./lab start {lab.name} repeats it with what you found there."

@@ -14,6 +14,7 @@ from measuretwice.execute.batch import Batch
 from measuretwice.execute.job import Job
 from measuretwice.execute.record import duration_for_s
 from measuretwice.lab import (
+    UNSET,
     Lab,
     TryPlan,
     Value,
@@ -278,9 +279,11 @@ def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
     first = plan_try(lab, ())
     parts = []
     for name in dict.fromkeys([*first.changes, *plan.changes]):
-        before, now = first.changes.get(name), plan.changes.get(name)
-        if before != now:
-            parts.append(f"{name} {'as the trial has it' if now is None else now}")
+        before, now = _value_in(lab, first, name), _value_in(lab, plan, name)
+        if now == UNSET and before != now:
+            parts.append(f"{name}, which was {before}, no longer set")
+        elif before != now:
+            parts.append(f"{name} {now}" + ("" if before == UNSET else f" instead of {before}"))
     if plan.losses != first.losses and plan.losses:
         parts.append(f"each trial for {plan.losses} losses")
     if plan.repeat != first.repeat:
@@ -288,7 +291,17 @@ def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
     if plan.trials != first.trials:
         parts.append(f"{len(plan.trials)} trials instead of {len(first.trials)}")
     cases = after_cases(plan.cases).removeprefix("after ")
-    return f"With what you found in {cases}: {', '.join(parts)}." if parts else ""
+    return f"With what you found in {cases}: {'; '.join(parts)}." if parts else ""
+
+
+def _value_in(lab: Lab, plan: TryPlan, name: str) -> str:
+    """Return which value a setting has in a state of the first try, in words where each trial has its own."""
+    values = {
+        {**lab.defaults(), **lab.trials[trial].set, **plan.changes}.get(name, UNSET)
+        for trial in plan.trials
+    }
+    value = values.pop() if len(values) == 1 else "each trial's own"
+    return str(value).removeprefix("=")
 
 
 def _write_figure(root: Path, state: OpenedTry) -> Path | None:

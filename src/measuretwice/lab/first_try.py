@@ -57,16 +57,25 @@ def step_cases(lab: Lab, recording: str) -> tuple[int, ...]:
 
 def after_cases(cases: Sequence[int]) -> str:
     """Return a name for a state of the first try that tells no cause: `first try`, `after cases 1 and 4`."""
-    if not cases:
-        return "first try"
+    return f"after {_in_words(cases)}" if cases else "first try"
+
+
+def _in_words(cases: Sequence[int]) -> str:
     *others, last = map(str, cases)
-    return f"after cases {', '.join(others)} and {last}" if others else f"after case {last}"
+    return f"cases {', '.join(others)} and {last}" if others else f"case {last}"
 
 
 def first_try_cases(lab: Lab) -> set[int]:
     """Return the cases that a step waits for."""
     steps = lab.file.first_try.steps if lab.file.first_try else []
     return {number for step in steps for number in step_cases(lab, step.of)}
+
+
+def movers_of_first_try(lab: Lab, solved: Collection[int] = ()) -> str:
+    """Return which of the cases that aren't solved the first try waits for, in words: `cases 1 and 2`; empty where none is
+    left."""
+    left = sorted(first_try_cases(lab) - set(solved))
+    return _in_words(left) if left else ""
 
 
 def plan_try(lab: Lab, solved: Collection[int]) -> TryPlan:

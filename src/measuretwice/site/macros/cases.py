@@ -12,7 +12,13 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import number_of, quantity_of
-from measuretwice.lab import after_cases, first_try_of, read_questions, step_cases
+from measuretwice.lab import (
+    after_cases,
+    first_try_of,
+    movers_of_first_try,
+    read_questions,
+    step_cases,
+)
 from measuretwice.lab.schema.cases import FirstTry, NumberAsked
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.runs.first_try_history import outcome_of
@@ -276,8 +282,8 @@ def begin(context: LabContext) -> Block:
             FOLD_END,
         ]
     parts.append(
-        "The cases ask what is behind it. When you have solved some of them, run the same command again. It repeats your first "
-        "try with what you found, and prints what came of it each time."
+        f"The cases ask what is behind it, and {movers_of_first_try(context.lab)} can move it. When you have solved these, run the same command "
+        "again. It repeats your first try with what you found, and prints what came of it each time."
     )
     return Block("\n\n".join(parts) + "\n")
 
