@@ -104,6 +104,18 @@ def queues() -> Remeasured:
     return remeasure(ROOT, SAMPLES / "05-queues/two-arms-once/trial-01-seed1")
 
 
+def test_what_nobody_asked_tc_is_no_difference(queues: Remeasured) -> None:
+    state = queues.host_state
+    host = state.nodes["host-1"]
+    unasked = {
+        name: replace(interface, qdiscs=(), qdiscs_after=None)
+        for name, interface in host.interfaces.items()
+    }
+    assert any(interface.qdiscs for interface in host.interfaces.values())
+    brought = replace(state, nodes={**state.nodes, "host-1": replace(host, interfaces=unasked)})
+    assert list(differences(brought, state)) == []
+
+
 def raised(run: Remeasured, host_state: HostState | None = None, **measured: object) -> list[str]:
     values = {**run.measured, **measured}
     under_test = run_under_test(

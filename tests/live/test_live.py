@@ -18,6 +18,9 @@ import pexpect
 import pytest
 from processes import command_lines
 
+from measuretwice.lab import Lab, load_lab
+from measuretwice.site.macros.browser_run import live_terminals
+
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 PROMPT = r":~[^\n]*# (\x1b\[K)?$"
@@ -272,6 +275,11 @@ def test_one_command_on_a_node(checkout: Checkout) -> None:
     done = checkout.run("enter", "router", "router.sh prepare && echo RTT $RTT_MS >&1; exit 5")
     assert done.returncode == 5
     assert "RTT 20" in done.stdout
+    # Without a locale of Unicode's inside, bash used to begin each shell with a warning.
+    assert "setlocale" not in done.stdout + done.stderr
+    # A number as it was written, not as a computer keeps it.
+    ratio = checkout.run("enter", "router", "echo P $LOSS_RATIO").stdout
+    assert re.search(r"P 0\.\d{1,12}\s", ratio), ratio
     began = time.monotonic()
     ping = checkout.run("enter", "romeo", "ping", "-qc", "3", "-i", "0.2", "10.10.2.100")
     assert ping.returncode == 0
@@ -279,6 +287,49 @@ def test_one_command_on_a_node(checkout: Checkout) -> None:
     minimum = re.search(r"= ([\d.]+)/", ping.stdout)
     assert minimum
     assert 20 <= float(minimum[1]) < 25
+
+
+def typed_rows(lab: Lab) -> Iterator[tuple[list[str], str, str]]:
+    """What a page's list of live terminals has one type, in order: on which nodes, what, and what it says besides."""
+    nodes = lab.file.topology.node_names
+    rows = re.findall(r"^\| (.+?) \| `(.+?)`(.*) \|$", live_terminals(lab, "", ""), re.MULTILINE)
+    for where, what, besides in rows:
+        first, _, last = where.partition(" to ")
+        if where == "each":
+            yield nodes, what, besides
+        elif first in nodes:
+            yield nodes[nodes.index(first) : nodes.index(last or first) + 1], what, besides
+
+
+@pytest.mark.nightly(
+    "by day check/test_live_files.py judges what is typed, and a row of the list is looked at"
+)
+def test_what_a_page_has_one_type_is_no_other_network(checkout: Checkout) -> None:
+    """Each row of the page's list on each node that it names. Times and rates depend on what else this machine does."""
+    lab = load_lab(ROOT, "queues")
+    folder = checkout.up("--trial", "1", "--set", "duration_s=3", lab="queues")
+    staying: list[pexpect.spawn[str]] = []
+    for nodes, what, besides in typed_rows(lab):
+        if what == "snapshot.sh after .":
+            eventually(lambda: len(list(folder.glob("raw/host-[12]/average.txt"))) == 2, 60)
+            for terminal in staying:
+                terminal.sendcontrol("c")
+                terminal.expect(PROMPT)
+        for node in nodes:
+            # Its name is the node's, where several share a script.
+            if besides:
+                staying.append(checkout.enter(node))
+                staying[-1].sendline(what)
+            else:
+                done = checkout.run("enter", node, what)
+                assert done.returncode == 0, (node, what, done.stdout)
+    said = checkout.run("check", str(folder)).stdout
+    assert "differ" not in said, said
+    assert "measured in real time" in said
+    for name in ("qdisc.before.json", "addr.json", "route.txt"):
+        (folder / "raw/host-1" / name).unlink()
+    # What is missing isn't another setting.
+    assert "differ" not in checkout.run("check", str(folder)).stdout
 
 
 @pytest.mark.nightly("CI runs it: by day a little is")

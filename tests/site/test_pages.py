@@ -120,6 +120,7 @@ def test_pitfalls_can_be_run_in_every_way() -> None:
     typed = [
         "router.sh prepare",
         "romeo.sh validate",
+        "snapshot.sh before .",
         "juliet.sh serve",
         "romeo.sh measure",
         "check",

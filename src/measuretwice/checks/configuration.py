@@ -255,6 +255,9 @@ def _of_interface(
         value, wanted = interface.settings.get(name), reference.settings.get(name)
         if value and wanted and "unknown" not in (value, wanted) and value != wanted:
             yield Difference(f"has {name} {value}, not {wanted}")
+    if not interface.qdiscs:
+        # tc prints at least a noqueue: where there is none at all, nobody has asked.
+        return
     qdiscs = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
     wanted_qdiscs = {place_of(qdisc): qdisc for qdisc in reference.qdiscs}
     for position in sorted(qdiscs.keys() | wanted_qdiscs.keys()):

@@ -202,7 +202,7 @@ def terminals(
     tabs = {
         FIRST_WAY: _code(run),
         **({"in this page": page} if page else {}),
-        "live terminals": _live_terminals(lab, options, live),
+        "live terminals": live_terminals(lab, options, live),
         "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
         f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
         "testbed": _testbed(lab, run, params, veiled=veiled),
@@ -219,18 +219,13 @@ def _code(text: str, title: str = "") -> str:
     return verbatim(text, "sh", title=title)
 
 
-def _live_terminals(lab: Lab, options: str, panel: str) -> str:
+def live_terminals(lab: Lab, options: str, panel: str) -> str:
     """What to type in which terminal, in order; settings stand in the shells' environment. `panel` is the page's place."""
-    rows = ["| terminal | type |", "|---|---|"]
-    steps = lab.file.run.steps
-    for alike in _alike(lab, steps):
-        first = alike[0]
-        waits = " (may stay)" if first.stop else " (don't wait for it)" if first.background else ""
-        rows.append(
-            f"| {_range([step.node for step in alike])} "
-            f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
-        )
-    if any(step.stop for step in steps):
+    run = lab.file.run
+    rows = ["| terminal | type |", "|---|---|", *_typed(lab, run.prepare)]
+    # As in a trial: what counts from the beginning, and how all was set, is asked before the test.
+    rows += ["| each | `snapshot.sh before .` |", *_typed(lab, [*run.measure, *run.conclude])]
+    if any(step.stop for step in run.steps):
         rows.append("| those that stayed | Ctrl-C, or `kill %1` where you wrote `&` |")
     rows.append("| each | `snapshot.sh after .` |")
     apart = "After a command that stays, or isn't to be waited for, go on in another terminal, or end its line with `&`."
@@ -250,6 +245,15 @@ def _live_terminals(lab: Lab, options: str, panel: str) -> str:
     else:
         begin, end = [up, "", f"Then `./lab enter NODE`, in a terminal each. {apart}"], [check]
     return "\n".join([*begin, "", *rows, "", *end])
+
+
+def _typed(lab: Lab, steps: list[Step]) -> Iterator[str]:
+    """Yield a row for each step, or for those that do the same on several nodes: where, and what to type."""
+    for alike in _alike(lab, steps):
+        first = alike[0]
+        waits = " (may stay)" if first.stop else " (don't wait for it)" if first.background else ""
+        nodes = _range([step.node for step in alike])
+        yield f"| {nodes} | `{lab.script_name(first.node)}.sh {first.phase}`{waits} |"
 
 
 def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
