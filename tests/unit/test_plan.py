@@ -57,6 +57,14 @@ def test_what_decides_a_result_decides_the_folder(change: dict[str, Any]) -> Non
     assert plan().folder_name == plan().folder_name
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.01, "0.01"), (5e-06, "0.000005"), (20.0, "20"), (0.1566, "0.1566")]
+)
+def test_a_number_reaches_scripts_as_it_was_written(value: float, text: str) -> None:
+    settings = nodes.environment(plan(changes={"loss_ratio": value}))
+    assert settings["LOSS_RATIO"] == text
+
+
 def test_trial_values_come_before_defaults_and_changes_before_both() -> None:
     assert plan(trial=9).params["mss_bytes"] == 4312
     assert plan(trial=9).params["mtu_bytes"] == 4352

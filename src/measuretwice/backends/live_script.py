@@ -99,10 +99,16 @@ def _network_and_commands(
         f'for script in {lab_folder}/nodes/*.sh; do ln -s node-script "/run/bin/${{script##*/}}"; done',
         "cat >/run/bashrc <<'END'",
         f"PATH=/run/bin:{lab_folder}/nodes:$root/scripts:$PATH",
-        f"HISTFILE={folder}/history-$NODE LC_ALL={locale}",
+        f"HISTFILE={folder}/history-$NODE LC_ALL=C",
+        *([] if locale == "C" else [_try_locale(locale)]),
         *_BASHRC.splitlines(),
         "END",
     ]
+
+
+def _try_locale(locale: str) -> str:
+    """Return the line that takes a locale where it is there: else each shell begins with a warning."""
+    return f"[[ $({{ LC_ALL={locale}; }} 2>&1) ]] || LC_ALL={locale}"
 
 
 def _program(path: str, text: str) -> list[str]:

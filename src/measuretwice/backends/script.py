@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Literal
@@ -93,10 +94,10 @@ def kernel_settings(memory: int, *, many_hosts: bool = False) -> dict[str, str]:
 def environment(plan: Plan) -> dict[str, str]:
     """Return the plan's parameters as the environment variables that node scripts read.
 
-    Numbers in plain decimals: shells and tc read no exponents.
+    Numbers in plain decimals, no longer than they were written: shells and tc read no exponents.
     """
     return {
-        name.upper(): f"{value:.20f}".rstrip("0").rstrip(".")
+        name.upper(): f"{Decimal(repr(value)):f}".removesuffix(".0")
         if isinstance(value, float)
         else str(value)
         for name, value in plan.params.items()

@@ -208,8 +208,16 @@ def _script_contradictions(plan: Plan, script: str) -> Iterator[str]:
         yield f"{SCRIPT} is of another trial"
     planned = environment(plan)
     for name, value in _EXPORT.findall(script):
-        if name in planned and value != shlex.quote(planned[name]):
+        if name in planned and not _same_setting(value, shlex.quote(planned[name])):
             yield f"{SCRIPT} has another {name}"
+
+
+def _same_setting(value: str, planned: str) -> bool:
+    """Return whether a script's variable is the plan's; an older one may have more digits of the same number."""
+    try:
+        return value == planned or float(value) == float(planned)
+    except ValueError:
+        return False
 
 
 def _port_contradictions(raw: Path) -> Iterator[str]:
