@@ -10,7 +10,7 @@ import pytest
 from brought_runs import BY_HAND, BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, recorded, router_of
 
 from measuretwice.checks import check_run, run_under_test
-from measuretwice.course.findings import check_live
+from measuretwice.course.findings import check_live, real_time_note
 from measuretwice.lab import load_lab
 from measuretwice.live.session import FACTS
 from measuretwice.runs.folder import ARCHIVE, PLAN, raw_folder
@@ -74,6 +74,14 @@ def test_what_was_typed_in_a_live_lab_is_judged_as_a_run(run: Path, tmp_path: Pa
         *document["measured"]
     }
     assert not any("Error" in line for line in document["missing"]), document["missing"]
+
+
+def test_a_busy_machine_is_part_of_what_is_measured() -> None:
+    idle, busy = real_time_note(1.2, 2), real_time_note(11.8, 2)
+    assert "in real time" in idle
+    assert "CPU" not in idle
+    assert busy.startswith(idle)
+    assert "12 programs wish to run on its 2 CPUs just now" in busy
 
 
 def test_every_lab_is_among_them() -> None:

@@ -14,6 +14,7 @@ from typing import NotRequired, TypedDict, cast
 from measuretwice.backends.host import EmulatedHost
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import usable_cpus
 from measuretwice.base.paths import CHECKOUT
 from measuretwice.checks import (
     Finding,
@@ -30,8 +31,8 @@ from measuretwice.checks import (
 from measuretwice.checks.configuration import notes as what_does_not_matter
 from measuretwice.checks.configuration import of_another_kernel
 from measuretwice.checks.expectations import chance_notes
-from measuretwice.course.case import read_changes
 from measuretwice.checks.queue_discipline import idle_notes
+from measuretwice.course.case import read_changes
 from measuretwice.execute.batch import other_scripts, reference_host_state
 from measuretwice.lab import (
     UNSET,
@@ -258,7 +259,27 @@ def check_live(
     document = _document_of(
         str(folder), lab, params, brought, hint, trial=plan.trial, reference=reference
     )
+    document["notes"] = [real_time_note(*_load_and_cpus()), *document.get("notes", [])]
     return {**document, "case": plan.case} if plan.case else document
+
+
+def real_time_note(load: float, cpus: int) -> str:
+    """Say what real time adds to a live lab's numbers, by how many programs wish to run just now; 0 where that isn't known."""
+    note = "measured in real time, so that what this machine did besides is in each time and rate"
+    if load <= cpus:
+        return note
+    return (
+        f"{note}; {load:.0f} programs wish to run on its {cpus} CPU{'s' if cpus > 1 else ''} just now, which makes round trips "
+        "longer and rates lower: end some, or take ./lab run, whose time is virtual"
+    )
+
+
+def _load_and_cpus() -> tuple[float, int]:
+    try:
+        return os.getloadavg()[0], len(usable_cpus())
+    except (OSError, AttributeError):
+        # A page's Python knows neither.
+        return 0.0, 1
 
 
 def check_brought(
