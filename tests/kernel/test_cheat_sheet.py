@@ -136,7 +136,7 @@ def test_rates(outputs: dict[str, str], written: str, bytes_a_second: int) -> No
         ("change", r"delay 10ms\n Sent [1-9]", ["keep the counters"]),
         ("replace", r"limit 104857600 delay 10ms\n Sent [1-9]", ["104,857,600 packets"]),
         ("once", r"= 10\.0", []),
-        ("twice", r"= 20\.0", ["counts twice in the RTT"]),
+        ("twice", r"= 20\.0", ["all interfaces by which the ping and its answer leave"]),
         ("tbf small", r" 0 received(?s:.*) 3 received", ["tbf drops every packet that is larger"]),
         ("tbf no limit", '"limit" or "latency" is required', ["tbf needs `burst`"]),
         ("tbf no burst", '"burst" parameter is mandatory', ["tbf needs `burst`"]),
