@@ -456,7 +456,7 @@ def test_claims_need_enough_values() -> None:
     finding = small_n(QUEUES, arms(4, "spread"))
     assert finding is not None
     assert finding.id == "small-n"
-    assert finding.measured.startswith("8 values an arm")
+    assert finding.measured.startswith("8 values of each")
     assert small_n(QUEUES, arms(30, "spread")) is None
     assert small_n(QUEUES, arms(4, "none")) is None
     assert small_n(QUEUES, arms(4, "delay", delay_ms=10.0)) is None

@@ -57,9 +57,9 @@ def discipline(run: RunUnderTest) -> Finding | Right | None:
         "default-qdisc",
         f"a queue of the kind {kind} (tc)",
         str(wanted),
-        "The control arm is not what its name says. Which discipline an interface has when nobody "
+        "What is compared isn't what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
-        "both arms.",
+        "both.",
         symptom=""
         if run.brought
         else "one word that tc prints of the router's queue isn't the trial's",
@@ -110,7 +110,7 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         f"{packets:.1f} packets in the queue on average, none dropped or marked, "
         f"{100 * used:.0f} % of its link in use",
         "a link that is full, so that packets wait before it",
-        "The queue is somewhere else, and this discipline had nothing to decide. Two arms of such "
+        "The queue is somewhere else, and this discipline had nothing to decide. Two disciplines in such "
         "runs are one experiment done twice.",
         symptom="packets waited, and the discipline that is studied dropped and marked none",
     )
@@ -298,7 +298,7 @@ POWER_WANTED = 0.8
 @set_check(
     FindingKind(
         "small-n",
-        "How many values an arm has, compared with what the claim that is made of them needs.",
+        "How many values each discipline has, compared with what the claim that is made of them needs.",
     )
 )
 def small_n(lab: Lab, runs: Sequence[Member]) -> Finding | None:
@@ -324,9 +324,9 @@ def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Fi
     test = spread(a, b)
     return Finding(
         "small-n",
-        f"{count} values an arm: deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and "
+        f"{count} values of each: deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and "
         f"{mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s, F = {test.statistic:.2f}, p = {test.p:.2g}",
-        f"{values_for_spread(RATIO_WANTED)} values an arm, to notice four times in five that one "
+        f"{values_for_spread(RATIO_WANTED)} values of each, to notice four times in five that one "
         f"deviation is {RATIO_WANTED:g} times the other",
         f"With {count} values the test notices only a ratio of {noticeable_spread(count):.1f}. "
         "A deviation is known far worse than a mean; and the two flows of one run share one link, "
