@@ -164,15 +164,15 @@ def red_bandwidth(run: RunUnderTest) -> Finding | None:
     units = _idle_units(run)
     if units is None or not _is_asked_while_idle(run):
         return None
-    log, meant, by_default = units
-    taken = f", as for a link of {RED_DEFAULT_MBIT} Mbit/s" if log == by_default else ""
+    log, links_log, by_default = units
+    like = f", as for a link of {RED_DEFAULT_MBIT} Mbit/s" if log == by_default else ""
     return Finding(
         "red-bandwidth",
-        f"Scell_log {log:.0f}{taken}",
-        f"{meant}, for {run.params['rate_mbit']} Mbit/s",
+        f"Scell_log {log:.0f}{like}",
+        f"{links_log}, for {run.params['rate_mbit']} Mbit/s",
         "red was not told its link's rate, and tc takes 10 Mbit/s then. Once the queue has been "
         "empty, red counts how many packets could have gone meanwhile: its average falls too slowly.",
-        symptom=f"Scell_log {log:.0f}, where this link needs {meant}",
+        symptom=f"Scell_log {log:.0f}, where this link needs {links_log}",
     )
 
 
@@ -181,9 +181,9 @@ def idle_notes(run: RunUnderTest) -> list[str]:
     units = _idle_units(replace(run, needs=frozenset(("red_cell_log", "red_ewma_log"))))
     if units is None or _is_asked_while_idle(run):
         return []
-    log, meant, _ = units
+    log, links_log, _ = units
     return [
-        f"Scell_log, the unit in which red counts idle time, is {log:.0f}, and this link needs {meant}; below tbf red never "
+        f"Scell_log, the unit in which red counts idle time, is {log:.0f}, and this link needs {links_log}; below tbf red never "
         "learns that it is idle, so nothing comes of it"
     ]
 
@@ -195,8 +195,12 @@ def _idle_units(run: RunUnderTest) -> tuple[float, int, int] | None:
     rate_mbit, packet_bytes = run.param("rate_mbit"), run.param("red_avpkt_bytes")
     if log is None or ewma is None or not rate_mbit or not packet_bytes:
         return None
-    meant = cell_log(rate_mbit, packet_bytes, ewma)
-    return None if log == meant else (log, meant, cell_log(RED_DEFAULT_MBIT, packet_bytes, ewma))
+    links_log = cell_log(rate_mbit, packet_bytes, ewma)
+    return (
+        None
+        if log == links_log
+        else (log, links_log, cell_log(RED_DEFAULT_MBIT, packet_bytes, ewma))
+    )
 
 
 def _is_asked_while_idle(run: RunUnderTest) -> bool:
@@ -265,7 +269,7 @@ def summary_row(run: RunUnderTest) -> Finding | None:
     needs=("copied_flows", "*_received_flows"),
 )
 def copied_cell(run: RunUnderTest) -> Finding | None:
-    """Whose addresses are in the files, and is one of them another's copy?"""
+    """Return a finding where the addresses in the files are another receiver's, or one file is another's copy."""
     if copied := run.measured("copied_flows"):
         return Finding(
             "copied-cell",
