@@ -144,7 +144,10 @@ def _consequences(
     """Return the findings that a cause explains, as symptoms; unexplained ones go to the first cause."""
     rest = [finding for finding in found if finding not in causes]
     return tuple(
-        finding.symptom or f"{finding.measured}, not {finding.expected}"
+        # Words without a number point at what is still to be found; of a consequence it is said how much it is off.
+        finding.symptom
+        if any(map(str.isdecimal, finding.symptom))
+        else f"{finding.measured}, not {finding.expected}"
         for finding in rest
         if finding.id in EXPLAINS[cause.id] or (finding.id == UNEXPLAINED and cause is causes[0])
     )
