@@ -401,6 +401,27 @@ def test_a_front_page_calls_a_case_a_case(student: Path, lab: Lab) -> None:
         assert "Mistakes to make" not in front
 
 
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_front_page_leads_to_the_first_deed_at_once(student: Path, lab: Lab) -> None:
+    """The question, the first try, the network, the runs; what theory there is comes after."""
+    if lab.file.pitfalls:
+        front = read(student / f"modules/{lab.folder.name}/index.html")
+        article = front.partition("<article")[2]
+        headings = re.findall(r'<h2 id="([^"]+)"', article)
+        places = [headings.index(name) for name in ("first-try", "the-network", "run-it")]
+        assert places == sorted(places)
+        assert places[0] == 0
+        before = re.sub(r"<[^>]+>", " ", article.partition('<h2 id="first-try"')[0])
+        # Words that the glossary explains stand apart.
+        asked = "".join(lab.file.lab.question.split())
+        assert asked in "".join(html.unescape(before).split())
+        # Of a page of text one reads two hundred words a minute.
+        to_the_runs = re.sub(
+            r"<svg.*?</svg>|<[^>]+>", " ", article.partition('<h2 id="run-it"')[0], flags=re.DOTALL
+        )
+        assert len(to_the_runs.split()) < 10 * 200
+
+
 def test_how_to_run_a_case_by_hand_tells_no_setting(student: Path) -> None:
     """What a node is told can't be read before the diagnosis, and a shell reads it all the same."""
     for lab, pitfall in CASES:
