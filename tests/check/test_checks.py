@@ -370,7 +370,8 @@ def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: 
 
 @pytest.mark.parametrize("log", [12, 16])
 def test_the_unit_of_idle_time_matters_only_where_red_learns_that_it_is_idle(log: int) -> None:
-    tbf, red = Qdisc("tbf", "1:", dev="eth2", root=True), Qdisc("red", "10:", dev="eth2")
+    tbf = Qdisc("tbf", "1:", dev="eth2", root=True, parent=None)
+    red = Qdisc("red", "10:", dev="eth2", root=False, parent=None)
     below, alone = replace(red, parent="1:1"), replace(red, root=True)
 
     def run(*qdiscs: Qdisc, brought: bool = False) -> RunUnderTest:

@@ -235,11 +235,8 @@ def test_a_count_of_nothing_is_shown_as_0() -> None:
     """The clue of a case: red dropped packets, and none by its curve."""
     [run] = (SAMPLES / "05-queues/case-04-broken").glob("trial-*")
     for what, column in (("qdisc", "after"), ("queue", "last")):
-        [red] = (
-            block
-            for title, block in blocks(run, what, "--node", "router-1").items()
-            if "red 10:" in title
-        )
+        shown = blocks(run, what, "--node", "router-1")
+        red = next(block for title, block in shown.items() if "red 10:" in title)
         last = {name: field[column] for name, field in red["fields"].items()}
         assert [last[name] for name in ("marked", "early", "other")] == [0, 0, 0]
         assert last["pdrop"] > 0

@@ -60,9 +60,7 @@ def discipline(run: RunUnderTest) -> Finding | Right | None:
         "What is compared isn't what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
         "both.",
-        symptom=""
-        if run.brought
-        else "one word that tc prints of the router's queue isn't the trial's",
+        symptom="one word that tc prints of the router's queue isn't the trial's",
     )
 
 
