@@ -7,7 +7,6 @@ import pytest
 from command_line import call_lab as lab
 from command_line import lab_on_terminal
 
-from measuretwice.book.lab_book import LabBook
 from measuretwice.book.prediction import number_of
 from measuretwice.lab import load_lab
 from measuretwice.runs.result import Result, read_result
@@ -50,7 +49,9 @@ class Played:
         return number
 
     def diagnose(self) -> None:
-        LabBook(self.place, self.lab).add(self.number, "Diagnosis", "It asks for the wrong thing.")
+        words = "It asks for the wrong thing, whatever the network did."
+        assert lab("check", *self.runs, "--diagnosis", words).returncode == 1
+        assert f"- Diagnosis: {words}" in self.book
 
     def answer(self, letter: str, number: float | None = None) -> tuple[int, str]:
         options = ["--answer", letter, *([] if number is None else ["--number", f"{number:.4g}"])]
