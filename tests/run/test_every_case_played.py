@@ -1,7 +1,7 @@
 """Every case of every lab, played at a terminal by what is printed there, from the prediction to the report.
 
-The fix is the case's own: what its fixed run has otherwise, by --set, or how often each trial is run, by --repeat. Where
-that changes no packet, the case is about a judgement: then ./lab run says that nothing was measured again.
+The fix is the case's own: what its fixed run has otherwise, by --set, or how often each trial is run, by --repeat. A case
+that a question solves is answered instead, with the number that its runs give.
 """
 
 import json
@@ -12,8 +12,10 @@ import pytest
 from all_cases import CASES
 from command_line import call_lab, lab_on_terminal
 
+from measuretwice.book.prediction import number_of
 from measuretwice.lab import Lab, select_trials, trial_params
-from measuretwice.lab.schema.cases import Pitfall
+from measuretwice.lab.schema.cases import Judgement, Pitfall
+from measuretwice.runs.result import read_result
 
 # With this one each fix that is a number of runs was recorded; another seed may need more runs.
 RECORDED_SEED, OTHER_SEED = 1, 77
@@ -40,6 +42,17 @@ def fix_of(lab: Lab, pitfall: Pitfall, seed: int) -> list[str]:
     return ["--repeat", str(max(tries, pitfall.fixed.repeat))]
 
 
+def answers_to(lab: Lab, judgement: Judgement, runs: list[str]) -> list[tuple[str, str]]:
+    """What to wait for, and what to type, to answer a case's question right."""
+    typed = [("in your own words?", f"{DIAGNOSIS}\n"), ("a letter", f"{judgement.right}\n")]
+    if judgement.number:
+        results = [result for run in runs if (result := read_result(Path(run), lab))]
+        number = number_of(judgement.number, results)
+        assert number is not None
+        typed.append(("And the number", f"{number:.5g}\n"))
+    return typed
+
+
 def printed_pattern(output: str) -> list[str]:
     """The runs that the last printed ./lab check names, as a shell expands them."""
     pattern = Path(re.findall(r"\./lab check (\S+) says what is off", " ".join(output.split()))[-1])
@@ -63,20 +76,28 @@ def test_a_case_is_played_from_prediction_to_solved(
     code, first = lab_on_terminal(*play, "--seed", str(seed), answers=PREDICTED, columns=200)
     assert code == 0, first
     assert pitfall.symptom in first
-    code, said = lab_on_terminal("check", *printed_pattern(first), columns=200)
-    assert code == 1, said
-    assert "is solved" not in said
-    fix = fix_of(lab, pitfall, seed)
-    code, second = lab_on_terminal(*play, *fix, answers=PREDICTED, columns=200)
-    assert code == 0, second
-    if "Nothing was measured again" in second:
-        assert "of real time" not in second
-    # One trial's command names the run, several trials' all of the case.
-    answers = [("in your own words?", f"{DIAGNOSIS}\n")]
-    code, said = lab_on_terminal("check", *printed_pattern(second), answers=answers, columns=200)
-    assert code == 0, said
-    assert f"Case {number} is solved" in said
-    assert "before" in said
+    runs = printed_pattern(first)
+    if pitfall.judgement:
+        answers = answers_to(lab, pitfall.judgement, runs)
+        code, said = lab_on_terminal("check", *runs, answers=answers, columns=200)
+        assert code == 0, said
+        assert f"Case {number} is solved: answered right" in said
+    else:
+        code, said = lab_on_terminal("check", *runs, columns=200)
+        assert code == 1, said
+        assert "is solved" not in said
+        fix = fix_of(lab, pitfall, seed)
+        code, second = lab_on_terminal(*play, *fix, answers=PREDICTED, columns=200)
+        assert code == 0, second
+        if "Nothing was measured again" in second:
+            assert "of real time" not in second
+        # One trial's command names the run, several trials' all of the case.
+        answers = [("in your own words?", f"{DIAGNOSIS}\n")]
+        runs = printed_pattern(second)
+        code, said = lab_on_terminal("check", *runs, answers=answers, columns=200)
+        assert code == 0, said
+        assert f"Case {number} is solved" in said
+        assert "before" in said
     progress = call_lab("progress", lab.name, "--json", *out)
     case = json.loads(progress.stdout)[0]["cases"][number - 1]
     assert (case["done"], case["diagnosis"], case["hints"]) == (True, DIAGNOSIS, 0)
