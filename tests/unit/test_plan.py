@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
+import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from copy import deepcopy
 from hashlib import sha256
@@ -23,11 +26,13 @@ from measuretwice.lab import (
     Plan,
     Toolchain,
     complaints,
+    hide_unlisted,
     load_lab,
     make_plan,
     read_lab,
     read_plan,
     trial_params,
+    with_unlisted,
 )
 from measuretwice.lab.schema.parameters import is_reserved
 
@@ -231,6 +236,72 @@ def test_every_recorded_plan_passes() -> None:
     for path in plans:
         document = json.loads(path.read_text())
         assert read_plan(load_lab(ROOT, document["lab"]), document, str(path)).to_json() == document
+
+
+def test_a_plan_with_packed_settings_is_the_same_plan() -> None:
+    """Their names are nowhere in it, and who reads it finds them all, in their order: so it has the same digest."""
+    for path in sorted(ROOT.glob("sample-data/*/*/*/plan.json")):
+        document = json.loads(path.read_text())
+        lab = load_lab(ROOT, document["lab"])
+        written = json.loads(json.dumps(hide_unlisted(lab, document)))
+        for name, parameter in lab.file.parameters.items():
+            is_there = name in document["params"]
+            assert (name in written["params"]) is (is_there and not parameter.unlisted), path
+        whole = with_unlisted(written)
+        assert whole == document
+        assert list(whole["params"]) == list(document["params"])
+        assert read_plan(lab, written, str(path)).digest == document["digest"]
+        assert with_unlisted(document) == document
+
+
+def packed(hidden: object) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(hidden).encode())).decode()
+
+
+@pytest.mark.parametrize(
+    ("unlisted", "why"),
+    [
+        ("x", "unlisted_params: can't be read"),
+        (3, "unlisted_params: can't be read"),
+        (packed({"params": [[0, "mtu_bytes"]]}), "unlisted_params: can't be read"),
+        (packed({"params": [[0, ["mtu_bytes"], 1500]]}), "unlisted_params: can't be read"),
+        (packed({"params": [[10**30, "mtu_bytes", 1500]]}), "unlisted_params: can't be read"),
+        (packed({"params": [[0, "x" * 10**6, 1]]}), "unlisted_params: can't be read"),
+        (packed({"params": [[0, "rtt_ms", 7]]}), "unlisted_params: a setting stands twice"),
+        (packed({"params": [[0, "bash_env", "$(id)"]]}), "mathis has no setting"),
+        (packed({"params": [[0, "mtu_bytes", "$(id)"]]}), "mtu_bytes: expected a number"),
+        (packed([]), "unlisted_params: can't be read"),
+        (packed({"params": []}), "was changed after the run"),
+    ],
+)
+def test_packed_settings_that_a_plan_cant_have(unlisted: object, why: str) -> None:
+    document = hide_unlisted(LAB, json.loads(RECORDED.read_text()))
+    assert read_plan(LAB, document, "plan.json").params["mtu_bytes"] == 4352
+    with pytest.raises(UserError) as raised:
+        read_plan(LAB, {**document, "unlisted_params": unlisted}, "plan.json")
+    assert why in str(raised.value)
+
+
+def test_a_script_with_packed_settings_sets_the_same(tmp_path: Path) -> None:
+    made = plan(
+        changes={"offloads": "on", "compare_with": "nothing", "constant_claimed": "sqrt(3/2)"}
+    )
+    script = nodes.guest_script(LAB, made)
+    hidden = nodes.hide_exports(LAB, script)
+    assert not re.search("OFFLOADS|COMPARE_WITH|MTU_BYTES", hidden)
+    assert sorted(nodes.plain_exports(hidden).split("\n")) == sorted(script.split("\n"))
+    assert nodes.hide_exports(LAB, hidden) == hidden
+    lines = [line for line in hidden.split("\n") if line.startswith(("export ", "eval "))]
+    said = subprocess.run(
+        ["bash", "-c", "\n".join([*lines, "env"])],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+    )
+    assert {f"{name}={value}" for name, value in nodes.environment(made).items()} <= set(
+        said.stdout.split("\n")
+    )
 
 
 @pytest.mark.parametrize(

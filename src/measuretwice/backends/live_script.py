@@ -17,6 +17,8 @@ from measuretwice.backends.script import (
     LARGE_BACKLOG_PACKETS,
     SETTLE_SECONDS,
     edited_folder,
+    environment,
+    packed,
     preamble,
 )
 from measuretwice.lab import Lab, Plan
@@ -89,13 +91,13 @@ def _network_and_commands(
     if plan.edited:
         lab_folder = f"{folder}/{edited_folder(lab)}"
     return [
-        *preamble(lab, plan, root, f"{folder}/raw", sampler, ""),
+        *preamble(lab, plan, root, f"{folder}/raw", sampler, "", listed_only=True),
         # In real time a packet waits between driver and IP while the one CPU is elsewhere. Real
         # hosts have a CPU each: there it would be no loss, so here it mustn't be one either.
         f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
         "mkdir -p /run/bin",
         *_program("/run/bin/sudo", _SUDO),
-        *_program("/run/bin/node-script", _node_script(lab, lab_folder)),
+        *_program("/run/bin/node-script", _node_script(lab, plan, lab_folder)),
         f'for script in {lab_folder}/nodes/*.sh; do ln -s node-script "/run/bin/${{script##*/}}"; done',
         "cat >/run/bashrc <<'END'",
         f"PATH=/run/bin:{lab_folder}/nodes:$root/scripts:$PATH",
@@ -115,11 +117,20 @@ def _program(path: str, text: str) -> list[str]:
     return [f"cat >{path} <<'END'", *text.splitlines(), "END", f"chmod +x {path}"]
 
 
-def _node_script(lab: Lab, lab_folder: str) -> str:
-    """Return what a node's shell runs under its scripts' names: a phase that stays is ended by Ctrl-C, as a run ends it by SIGTERM."""
+def _node_script(lab: Lab, plan: Plan, lab_folder: str) -> str:
+    """Return what a node's shell runs under its scripts' names: a phase that stays is ended by Ctrl-C, as a run ends it by SIGTERM.
+
+    Settings that no list has stand here and not in the shell's environment, where one looks; what somebody sets there counts.
+    """
     staying = sorted({step.phase for step in lab.file.run.steps if step.stop})
+    unlisted = [
+        f'export {name}="${{{name}-{value}}}"'
+        for name, value in environment(plan).items()
+        if lab.is_unlisted(name.lower())
+    ]
     return f"""\
 #!/bin/bash
+{packed(unlisted)}
 script={lab_folder}/nodes/${{0##*/}}
 case ${{1:-}} in
   {"|".join(staying) or "-"}) ;;

@@ -6,8 +6,9 @@ the run's folder as experiment.sh: what happened can be read, and done again by 
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import IPv4Interface
@@ -47,6 +48,14 @@ PAGE_BYTES = 4096
 STATE_SCRIPT = "scripts/after/state.sh"
 # In a run's folder, while it is measured: the part of a checkout that own node scripts need.
 EDITED = "edited"
+
+# Lines of a script that a shell reads and a person doesn't by accident.
+_REMARK = "# Those that ./lab list leaves out, as they may be what a case is about:"
+_PACKED = re.compile(
+    rf"""^(?:{re.escape(_REMARK)}\n)?eval "\$\(printf %b '((?:\\x[0-9a-f]{{2}})*)'\)"$""",
+    re.MULTILINE,
+)
+_EXPORT = re.compile(r"^export ([A-Z][A-Z0-9_]*)=.*$", re.MULTILINE)
 
 Action = Step | Literal["snapshot before", "end_background", "snapshot after", "state"]
 
@@ -104,6 +113,35 @@ def environment(plan: Plan) -> dict[str, str]:
     }
 
 
+def packed(lines: Sequence[str]) -> str:
+    """Return one line of a script for these, which are readable no more."""
+    escapes = "".join(f"\\x{byte:02x}" for byte in "\n".join(lines).encode())
+    return f"""eval "$(printf %b '{escapes}')\""""
+
+
+def hide_exports(lab: Lab, script: str) -> str:
+    """Return a trial's script with the settings packed that no list has; it does the same."""
+    hidden = [match[0] for match in _EXPORT.finditer(script) if _is_unlisted(lab, match[1])]
+    if not hidden:
+        return script
+    lines = [line for line in script.split("\n") if line not in hidden]
+    place = script[: script.index(hidden[0])].count("\n")
+    return "\n".join([*lines[:place], _REMARK, packed(hidden), *lines[place:]])
+
+
+def plain_exports(script: str) -> str:
+    """Return a trial's script with each setting in a line of its own."""
+
+    def unpacked(match: re.Match[str]) -> str:
+        return bytes.fromhex(match[1].replace("\\x", "")).decode("utf-8", "replace")
+
+    return _PACKED.sub(unpacked, script)
+
+
+def _is_unlisted(lab: Lab, variable: str) -> bool:
+    return lab.is_unlisted(variable.lower())
+
+
 @dataclass(frozen=True)
 class Emulation:
     """The lines of a script that have an emulator stand in for a link: where it begins, once there is a network, and at its end."""
@@ -121,8 +159,10 @@ def preamble(
     sampler: str | None,
     prefix: str,
     emulation: Emulation | None = None,
+    *,
+    listed_only: bool = False,
 ) -> list[str]:
-    """Return the lines that a trial and a live lab begin with: settings and topology."""
+    """Return the lines that a trial and a live lab begin with: settings, if so only those that lists have, and topology."""
     lines = [
         "set -euo pipefail",
         *(emulation.enter if emulation else ()),
@@ -131,7 +171,11 @@ def preamble(
         f'mkdir -p "$out"/{{{",".join(lab.file.topology.node_names)},}}',
         "",
         "# Settings of this trial",
-        *(f"export {name}={shlex.quote(value)}" for name, value in environment(plan).items()),
+        *(
+            f"export {name}={shlex.quote(value)}"
+            for name, value in environment(plan).items()
+            if not (listed_only and _is_unlisted(lab, name))
+        ),
     ]
     if sampler:
         # In the virtual kernel, whose settings are all ours: TCP's memory limits follow from the

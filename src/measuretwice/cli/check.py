@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -20,6 +20,7 @@ from measuretwice.course.check import Check, open_check
 from measuretwice.course.findings import DeclaredRun, Document
 from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, CaseSolved
+from measuretwice.lab import hide_unlisted, load_lab
 
 # So many lines on files that can't be used are printed; of the others only how many there are.
 MOST_REFUSED = 8
@@ -73,7 +74,9 @@ def check(
             _complain(check, check.unread[:-1])
             raise UserError(check.unread[-1])
         if as_json:
-            print(json.dumps(check.places.named_in(documents), indent=2))
+            print(
+                json.dumps([_shown(root, check.places.named_in(it)) for it in documents], indent=2)
+            )
         else:
             wrong = _answer(check, answer, number)
             documents = check.judge()
@@ -231,3 +234,10 @@ def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bo
 
 def _count(number: int) -> str:
     return {0: "no finding", 1: "1 finding"}.get(number, f"{number} findings")
+
+
+def _shown(root: Path, document: Document) -> dict[str, Any]:
+    """A document as it is printed: settings that tell a cause are packed, as in a run's files."""
+    if "params" not in document:
+        return {**document}
+    return hide_unlisted(load_lab(root, document["lab"]), document)

@@ -112,10 +112,11 @@ def relative(folder: Path) -> str:
     return min(os.path.relpath(folder), str(folder), key=len)
 
 
-def print_expectations(result: Result) -> None:
+def print_expectations(lab: Lab, result: Result) -> None:
     """Print each expectation of one trial: what was measured, what was expected, the verdict."""
     out = console(sys.stdout)
-    out.print(f"{result.lab}, trial {result.trial}: {result.title}", style="bold")
+    title = lab.listed_title(result.title)
+    out.print(f"{result.lab}, trial {result.trial}: {title}", style="bold")
     for mark, what in expectation_rows(result):
         out.print(f"  {mark} {what}")
 

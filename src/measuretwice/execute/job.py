@@ -20,17 +20,17 @@ from typing import Any
 
 from measuretwice import __version__
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.script import EDITED, environment
+from measuretwice.backends.script import EDITED, environment, hide_exports, plain_exports
 from measuretwice.base.errors import UserError, without_controls
 from measuretwice.base.files import hold, is_held, read_object, remove_folder, tail_of, write_json
-from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
+from measuretwice.lab import Lab, OwnScripts, Plan, hide_unlisted, read_lab, with_unlisted
 from measuretwice.parse import ParseError
+from measuretwice.runs.first_try_history import START
 from measuretwice.runs.folder import (
     DONE,
     EDIT_DIFF,
     PLAN,
     PROVENANCE,
-    RESULT,
     Machine,
     Provenance,
     command_again,
@@ -38,7 +38,7 @@ from measuretwice.runs.folder import (
     give_back,
     is_finished,
 )
-from measuretwice.runs.result import Result, derive, finished_result
+from measuretwice.runs.result import Result, derive, finished_result, write_result
 
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
 DISK_NEEDED_BYTES = 50 * 2**20
@@ -49,6 +49,7 @@ _OWN_PLACE = re.compile(rf"\S*/{EDITED}/labs/[^/\s]+/nodes/")
 # What of a plan besides its settings decides what is sent.
 DECIDING_KEYS = ("lab", "trial", "seed", "where", "kernel", "scripts", "tools", "recipe", "edited")
 SCRIPT = "experiment.sh"
+MAX_SCRIPT_BYTES = 2**20
 
 
 class Busy(UserError):
@@ -125,7 +126,7 @@ def _read_settings(lab: Lab, plan: Plan, scripts: Iterable[str]) -> set[str]:
 
 def _plan_of(run: Path) -> dict[str, Any]:
     try:
-        return read_object(run / PLAN)
+        return with_unlisted(read_object(run / PLAN))
     except (OSError, ValueError, TypeError, RecursionError):
         return {}
 
@@ -154,9 +155,18 @@ def _copy_raw_files(run: Path, work: Path, plan: Plan) -> None:
             f"export {name}": f"export {name}={shlex.quote(value)}"
             for name, value in environment(plan).items()
         }
-        lines = script.read_text(encoding="utf-8").split("\n")
+        lines = plain_exports(script.read_text(encoding="utf-8")).split("\n")
         lines = [exports.get(line.partition("=")[0], line) for line in lines]
         script.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _hide_settings(lab: Lab, script: Path) -> None:
+    """Pack the settings that no list has in the script that ran; whatever else stands in its place stays."""
+    if script.is_symlink() or not script.is_file() or script.stat().st_size > MAX_SCRIPT_BYTES:
+        return
+    text = script.read_text(encoding="utf-8", errors="replace")
+    script.unlink()
+    script.write_text(hide_exports(lab, text), encoding="utf-8")
 
 
 def check_writable(out: Path) -> None:
@@ -247,7 +257,8 @@ def _run_in(work: Path, job: Job) -> Result:
     plan, backend, lab = job.plan, job.backend, read_lab(job.lab_folder)
     started = job.begun or datetime.datetime.now(datetime.UTC)
     (work / "raw").mkdir()
-    write_json(work / PLAN, plan.to_json())
+    shown_plan = hide_unlisted(lab, plan.to_json())
+    write_json(work / PLAN, shown_plan)
     if job.own:
         job.own.lay_out(lab, job.root / "scripts", work / EDITED)
     same = job.same_packets()
@@ -269,7 +280,8 @@ def _run_in(work: Path, job: Job) -> Result:
         check_finished(work, f"trial {plan.trial}", backend, lab)
     # Root inside could write in this folder: what it may say of itself is ours.
     _make_room(work / PLAN)
-    write_json(work / PLAN, plan.to_json())
+    write_json(work / PLAN, shown_plan)
+    _hide_settings(lab, work / SCRIPT)
     if job.own:
         remove_folder(work / EDITED)
         (work / EDIT_DIFF).write_text(job.own.diff(lab), encoding="utf-8")
@@ -284,16 +296,23 @@ def _run_in(work: Path, job: Job) -> Result:
         machine=Machine.of_host(),
         kernel=backend.kernel_facts(),
         virtual_start_ns=backend.start_ns,
-        command=command_again(plan, lab, backend.option),
+        command=_command(job, lab),
         plan_digest=plan.digest,
         edited=plan.edited,
         raw_of=same.name if same else None,
         confined=backend.confined_by(),
     )
     write_json(work / PROVENANCE, provenance.to_json())
-    write_json(work / RESULT, result.to_json())
+    write_result(work, lab, result)
     (work / DONE).touch()
     return result
+
+
+def _command(job: Job, lab: Lab) -> str:
+    """The command that does it again: of a first try's run the one that chose its settings, which may tell a cause."""
+    if job.out.name == START:
+        return f"./lab start {job.plan.lab} --seed {job.plan.seed}"
+    return command_again(job.plan, lab, job.backend.option)
 
 
 def _of_damage(job: Job) -> UserError | None:

@@ -17,7 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.execute.job import Job
-from measuretwice.lab import Lab, StageName, Value, select_trials
+from measuretwice.lab import Lab, StageName, Value, select_trials, with_unlisted
 from measuretwice.lab.schema.cases import Again
 from measuretwice.runs.folder import (
     ARCHIVE,
@@ -186,9 +186,10 @@ def add_series(lab: Lab, folder: Path, results: list[Result]) -> None:
 
 def _store_run(run: Path, target: Path) -> None:
     target.mkdir()
-    for name in (PLAN, PROVENANCE):
-        shutil.copyfile(run / name, target / name)
-    result = read_object(run / RESULT)
+    shutil.copyfile(run / PROVENANCE, target / PROVENANCE)
+    # Pages quote recorded settings.
+    write_json(target / PLAN, with_unlisted(read_object(run / PLAN)))
+    result = with_unlisted(read_object(run / RESULT))
     write_json(target / RESULT, {k: v for k, v in result.items() if k != "derived_by"})
     pack(run / "raw", target / ARCHIVE)
     (target / DONE).touch()

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends import REPEATING
-from measuretwice.backends.script import environment
+from measuretwice.backends.script import environment, plain_exports
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.grading.submission import Agreement, Contents, Sketch
-from measuretwice.lab import Lab, Plan, Value, kernel_seed
+from measuretwice.lab import Lab, Plan, Value, kernel_seed, with_unlisted
 from measuretwice.parse import ParseError, parse_tc_qdiscs
 from measuretwice.runs.folder import ARCHIVE, PLAN, PROVENANCE, RESULT, command_again, raw_files
 from measuretwice.runs.recorded import read_set, set_folders
@@ -131,7 +131,7 @@ def find_agreement(data: RunData, folder: Path) -> Agreement:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return read_object(path)
+        return with_unlisted(read_object(path))
     except (OSError, ValueError, RecursionError, TypeError):
         return {}
 
@@ -139,7 +139,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _read_script(path: Path) -> str:
     if not path.is_file() or path.stat().st_size > MAX_SCRIPT_BYTES:
         return ""
-    return path.read_text(encoding="utf-8", errors="replace")
+    return plain_exports(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _whole(value: object) -> int | None:

@@ -36,7 +36,7 @@ from measuretwice.lab.plan import (
     trial_params,
 )
 from measuretwice.lab.schema.parameters import Value
-from measuretwice.lab.spoilers import read_questions
+from measuretwice.lab.spoilers import hide_unlisted, read_questions, with_unlisted
 
 __all__ = [
     "UNSET",
@@ -58,6 +58,7 @@ __all__ = [
     "find_labs",
     "first_try_cases",
     "first_try_of",
+    "hide_unlisted",
     "kernel_seed",
     "load_lab",
     "make_copy",
@@ -75,4 +76,5 @@ __all__ = [
     "step_cases",
     "supporting_range",
     "trial_params",
+    "with_unlisted",
 ]

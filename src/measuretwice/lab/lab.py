@@ -196,6 +196,16 @@ class Lab:
         """Return an error about `key` of lab.toml, to be raised."""
         return UserError(f"{self.shown_path}: {key}: {what}")
 
+    def is_unlisted(self, name: str) -> bool:
+        """Return whether no list has this setting before a case that is about it is known."""
+        parameter = self.file.parameters.get(name)
+        return parameter is not None and parameter.unlisted
+
+    def listed_title(self, title: str) -> str:
+        """Return a trial's title without the parts that name a setting which no list has."""
+        parts = title.split(", ")
+        return ", ".join(part for part in parts if not self.is_unlisted(part.split(" ")[0]))
+
     def visible_settings(
         self, known_cases: Collection[int] = (), changed: Collection[str] = ()
     ) -> dict[str, Parameter]:

@@ -19,6 +19,7 @@ from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError, shortened
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.schema.parameters import Value, refers
+from measuretwice.lab.spoilers import with_unlisted
 
 # A number that is part of each plan, so that a run made by an older recipe is not taken for
 # one of today's. Raise it when the way of measuring changes.
@@ -273,11 +274,16 @@ def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:
 
 
 def read_plan(lab: Lab, document: Mapping[str, Any], where: str) -> Plan:
-    """Return the plan that a file holds, as Plan.to_json writes it; `where` names the file.
+    """Return the plan that a file holds, as Plan.to_json writes it, or with settings packed (spoilers.hide_unlisted);
+    `where` names the file.
 
     UserError where it isn't one of this lab's: settings, trial, case or pitfall that the lab doesn't have, a seed that
     no run can have, other fields; or where its digest is of another plan, so that it was changed after the run.
     """
+    try:
+        document = with_unlisted(document)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}; run it again") from None
     decided = {name: value for name, value in document.items() if name not in DERIVED}
     try:
         text = json.dumps(decided, sort_keys=True)

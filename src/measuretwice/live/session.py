@@ -44,7 +44,7 @@ from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError, without_controls
 from measuretwice.base.files import hold, read_object, remove_folder, tail_of, write_json
 from measuretwice.base.paths import SOURCE
-from measuretwice.lab import Lab, OwnScripts, Plan
+from measuretwice.lab import Lab, OwnScripts, Plan, hide_unlisted
 from measuretwice.live import wire
 from measuretwice.runs.folder import EDIT_DIFF
 
@@ -176,7 +176,7 @@ def make_folder(lab: Lab, plan: Plan, out: Path, now: datetime.datetime, script:
     # What a person types in its shells stands in it.
     folder.mkdir(parents=True, mode=0o700)
     (folder / "raw").mkdir()
-    write_json(folder / FACTS, plan.to_json())
+    write_json(folder / FACTS, hide_unlisted(lab, plan.to_json()))
     (folder / "experiment.sh").write_text(script, encoding="utf-8")
     return folder
 

@@ -219,7 +219,7 @@ def _section(position: int, run: RunData, *, tells: bool) -> Section:
     return Section(
         id=f"run-{position}",
         heading=f"{heading}, seed {run.plan.seed}",
-        title=result.title,
+        title=run.lab.listed_title(result.title),
         not_compared=result.not_comparable_because if result.model else None,
         settings=settings_table(run, tells=tells),
         validation=validation_table(result.expectations),

@@ -208,15 +208,19 @@ def own_changes(run: RunData) -> list[str]:
 
 
 def settings_table(run: RunData, *, tells: bool = True) -> ReportTable:
-    """Return every parameter with its unit and who set it; what isn't as the trial has it comes first.
+    """Return the parameters with their units and who set them; what isn't as the trial has it comes first.
 
-    Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it.
+    Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it. What no list has
+    is what cases are about: such a setting is there if somebody changed it, or the run's own case did.
     """
     of_trial = run.lab.trials[run.plan.trial].set
     defaults = run.lab.defaults()
+    own = {change.partition("=")[0] for change in own_changes(run)}
     rows = []
     for name, value in run.plan.params.items():
         declared = of_trial.get(name, defaults.get(name))
+        if run.lab.is_unlisted(name) and name not in own and (not tells or value == declared):
+            continue
         if not tells:
             origin = "the case"
         elif value != declared:

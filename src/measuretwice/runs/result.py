@@ -18,7 +18,16 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.paths import digest_of_packages
 from measuretwice.checks import Finding, Member
-from measuretwice.lab import Lab, Plan, StageName, Value, complaints, read_lab
+from measuretwice.lab import (
+    Lab,
+    Plan,
+    StageName,
+    Value,
+    complaints,
+    hide_unlisted,
+    read_lab,
+    with_unlisted,
+)
 from measuretwice.measure.expectations import Prediction, Verdict, against_model, verdicts_of
 from measuretwice.measure.fields import Measured, number
 from measuretwice.measure.flows import Flow
@@ -118,14 +127,14 @@ def _reader() -> TypeAdapter[Result]:
 
 
 def from_json(content: object, **others: Any) -> Result:
-    """Return the result that `content` holds, as to_json makes it, with `others` in place of what
+    """Return the result that `content` holds, as to_json makes it or a run's file has it, with `others` in place of what
     it has by these names.
 
     ValueError (pydantic's ValidationError is one) where it isn't a result.
     """
     if not isinstance(content, Mapping):
         raise ValueError("not an object")
-    fields = {"folder": content.get("run_dir"), **content, **others}
+    fields = {"folder": content.get("run_dir"), **with_unlisted(content), **others}
     return _reader().validate_python(fields)
 
 
@@ -245,6 +254,11 @@ def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
     return replace(result, derived_by=code_digest(lab_folder))
 
 
+def write_result(run: Path, lab: Lab, result: Result) -> None:
+    """Write a run's result.json, which a student may read. OSError where that can't be."""
+    write_json(run / RESULT, hide_unlisted(lab, result.to_json()))
+
+
 def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
     """Return a finished run's result, derived anew (and written) where other code had derived it.
 
@@ -257,7 +271,7 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
         return result
     try:
         result = derive(lab_folder, plan, run / "raw")
-        write_json(run / RESULT, result.to_json())
+        write_result(run, read_lab(lab_folder), result)
     except (ParseError, OSError) as error:
         raise UserError(
             f"{run}: its raw files can't be read again ({error}); --fresh measures again"

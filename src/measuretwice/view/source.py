@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
+from measuretwice.lab import with_unlisted
 from measuretwice.live.session import FACTS
 from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.folder import (
@@ -62,7 +63,7 @@ class RawFile:
 class Source:
     """What was named: its folder, what sort it is, its raw files, and the files beside these.
 
-    `plan` is what decided the run, as plan.json or live.json has it; empty for files from elsewhere.
+    `plan` is what decided the run, all that plan.json or live.json holds; empty for files from elsewhere.
     `left_out` names what is there and no plain file.
     """
 
@@ -184,7 +185,7 @@ def _only_run(target: Path) -> Path | None:
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        return read_object(path)
+        return with_unlisted(read_object(path))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: can't be read ({error}); run it again") from None
 
