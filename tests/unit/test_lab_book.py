@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.lab_book import BOOK, LabBook, read_notes, read_seed, with_entry
+from measuretwice.book.lab_book import (
+    BOOK,
+    LabBook,
+    is_in_words,
+    read_notes,
+    read_seed,
+    with_entry,
+)
 from measuretwice.book.prediction import number_in
 from measuretwice.lab import load_lab
 
@@ -121,3 +128,29 @@ def test_a_book_that_cant_be_read_is_one_line(tmp_path: Path, content: bytes, sa
     with pytest.raises(UserError, match=says):
         LabBook(tmp_path, LAB).open()
     assert (tmp_path / BOOK).read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "is_enough"),
+    [
+        ("x", False),
+        ("no idea", False),
+        ("the the the", False),
+        ("aaa bbb 123", False),
+        ("segments are cut", True),
+        ("路由器的队列太短了", True),
+        ("очередь мала", True),
+    ],
+)
+def test_a_diagnosis_is_in_some_words(diagnosis: str, is_enough: bool) -> None:
+    assert is_in_words(diagnosis) is is_enough
+
+
+def test_a_word_of_the_cause_is_a_diagnosis_too(tmp_path: Path) -> None:
+    book = LabBook(tmp_path / "mathis", load_lab(ROOT, "mathis"))
+    book.open(1)
+    for case, words in ((4, "x"), (5, "MTU!"), (6, "mtu"), (99, "mtu")):
+        book.path.write_text(
+            f"{book.path.read_text()}\n## Case {case}: it\n\n- Diagnosis: {words}\n"
+        )
+    assert book.known_cases() == {5}

@@ -127,8 +127,8 @@ def test_what_was_changed_is_shown_and_of_two_runs_what_differs(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("mtu", "near it is mtu_bytes"),
-        ("tso", "near it is offloads"),
+        ("mtu", "it has rtt_ms, mss_bytes, loss_ratio"),
+        ("tso", "it has rtt_ms, mss_bytes, loss_ratio"),
         ("rtt", "near it is rtt_ms"),
         ("durations_s", "near it is duration_s"),
         ("nothing_like_it", "it has rtt_ms, mss_bytes, loss_ratio"),
@@ -137,6 +137,26 @@ def test_what_was_changed_is_shown_and_of_two_runs_what_differs(tmp_path: Path) 
 def test_a_name_that_isnt_known_gets_its_neighbours(asked: str, answer: str) -> None:
     with pytest.raises(UserError, match=re.escape(answer)):
         MATHIS.read_value(asked, "1", "--set")
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_no_name_suggests_another_cases_setting(lab, pitfall) -> None:  # type: ignore[no-untyped-def]
+    """Whatever is asked for: only what lists have, and of the case that is known its own."""
+    unlisted = {name for name, setting in lab.file.parameters.items() if setting.unlisted}
+    helps = " ".join(setting.help for setting in lab.file.parameters.values())
+    words = {*re.findall(r"[a-z0-9]+", helps.casefold()), *pitfall.key_words}
+    words |= {part for name in unlisted for part in (name[:-1], *name.split("_"))}
+    own = unlisted & pitfall.settings
+    offered = set()
+    for word in sorted(words - lab.file.parameters.keys()):
+        for due in ((), own):
+            with pytest.raises(UserError) as raised:
+                lab.read_value(word, "1", "--set", due=due)
+            _, _, names = str(raised.value).rpartition("; ")
+            near = {name for name in unlisted if re.search(rf"\b{name}\b", names)}
+            assert near <= set(due), (word, near)
+            offered |= near
+    assert offered == own
 
 
 def test_one_setting_has_one_description_in_all_labs() -> None:

@@ -27,6 +27,9 @@ ENTRY = re.compile(
     r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Judgement|Changed|Shown|Outcome)\b:?\s*(.*)$"
 )
 NONE = "none"
+# So many different words make a diagnosis; or so many letters that aren't Latin.
+DIAGNOSIS_WORDS = 3
+DIAGNOSIS_LETTERS = 6
 
 
 class LabBook:
@@ -70,7 +73,19 @@ class LabBook:
 
     def known_cases(self) -> set[int]:
         """Return the cases whose cause is no secret any more."""
-        return {case for case, notes in self.all_notes().items() if notes.knows_cause}
+        return {case for case in self.all_notes() if self.knows_cause(case)}
+
+    def knows_cause(self, case: int) -> bool:
+        """Return whether a case's cause is no secret any more: as its notes say, or diagnosed in a word that is the cause's own."""
+        notes = self.notes(case)
+        return notes.knows_cause or self.names_cause(case)
+
+    def names_cause(self, case: int) -> bool:
+        """Return whether a case's diagnosis has one of the words that give its cause away."""
+        diagnosis = self.notes(case).diagnosis
+        if diagnosis is None or not 1 <= case <= len(self._lab.file.pitfalls):
+            return False
+        return self._lab.case(case).is_named_in(diagnosis)
 
     def first_try(self) -> Notes:
         """Return what the book holds of the first try."""
@@ -185,13 +200,20 @@ class Notes:
 
     @property
     def knows_cause(self) -> bool:
-        """Return whether the cause is no secret any more: diagnosed, told by the last hint, shown, or mended."""
-        return self.diagnosis is not None or self.hints == 3 or self.shown or self.mended
+        """Return whether the cause is no secret any more: diagnosed in some words, told by the last hint, shown, or mended."""
+        return is_in_words(self.diagnosis or "") or self.hints == 3 or self.shown or self.mended
 
     @property
     def mended(self) -> bool:
         """Return whether a run of the student's own came out right."""
         return bool(self.of("Outcome"))
+
+
+def is_in_words(diagnosis: str) -> bool:
+    """Return whether a diagnosis says something, right or wrong: an `x` doesn't. Not everybody writes words apart."""
+    words = {word.casefold() for word in re.findall(r"[^\W\d_]{2,}", diagnosis)}
+    others = re.findall(r"[^\W\d_a-zA-Z]", diagnosis)
+    return len(words) >= DIAGNOSIS_WORDS or len(others) >= DIAGNOSIS_LETTERS
 
 
 def read_seed(text: str) -> int | None:

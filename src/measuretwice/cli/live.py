@@ -35,7 +35,12 @@ from measuretwice.cli.options import (
     refuse_beside_case,
     root_folder,
 )
-from measuretwice.course.case import choose_live_trial, live_plan, read_changes
+from measuretwice.course.case import (
+    choose_live_trial,
+    earned_settings,
+    live_plan,
+    read_changes,
+)
 from measuretwice.execute.batch import open_batch, without_edges
 from measuretwice.lab import Lab, StageName, load_lab
 from measuretwice.live import session as lives
@@ -81,7 +86,8 @@ def up(
     number = choose_live_trial(lab, trial, staged)
     out = terminal.default_out(root)
     own = own_copy(out, lab, leave_out=no_edit or show_me or pitfall is not None)
-    settings = without_edges(lab, {**own.settings, **read_changes(lab, changes)})
+    due = earned_settings(lab, out, case_number)
+    settings = without_edges(lab, {**own.settings, **read_changes(lab, changes, due=due)})
     if tmux and not shutil.which("tmux"):
         raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
     batch = open_batch(root, lab, out, own=own.scripts)

@@ -34,7 +34,14 @@ from measuretwice.cli.options import (
     root_folder,
 )
 from measuretwice.course import wording
-from measuretwice.course.case import CaseRun, choose_trials, open_case, raw_files_of, read_changes
+from measuretwice.course.case import (
+    CaseRun,
+    choose_trials,
+    earned_settings,
+    open_case,
+    raw_files_of,
+    read_changes,
+)
 from measuretwice.course.wording import in_brief
 from measuretwice.execute.batch import (
     expected_seconds,
@@ -143,7 +150,8 @@ def run(
     check_writable(out)
     refuse_beside_case(case_number, show_me, trials, pitfall)
     own = _own_copy(lab, out, jobs, leave_out=no_edit or show_me or pitfall is not None)
-    settings = {**own.settings, **read_changes(lab, changes, duration)}
+    due = earned_settings(lab, out, case_number)
+    settings = {**own.settings, **read_changes(lab, changes, duration, due=due)}
     case = None
     if case_number is not None:
         case = open_case(

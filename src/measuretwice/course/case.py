@@ -5,7 +5,7 @@ And which trials and settings a request means, whether it was typed or chosen on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -247,10 +247,15 @@ def raw_files_of(results: Sequence[Result]) -> list[str]:
 
 
 def read_changes(
-    lab: Lab, changes: Sequence[str], duration: str | None = None, *, elsewhere: bool = False
+    lab: Lab,
+    changes: Sequence[str],
+    duration: str | None = None,
+    *,
+    elsewhere: bool = False,
+    due: Collection[str] = (),
 ) -> dict[str, Value]:
     """Return the parameters that KEY=VALUE texts and a duration in seconds set; KEY= alone gives UNSET. What was set
-    `elsewhere` may be outside of what the lab can set.
+    `elsewhere` may be outside of what the lab can set. `due` are the settings that no list has and that may be named.
 
     UserError for a text of another form, and for a key or value that the lab doesn't take.
     """
@@ -263,10 +268,19 @@ def read_changes(
         if text == UNSET and parameter and parameter.default is None:
             settings[name] = UNSET
         else:
-            settings[name] = lab.read_value(name, text, f"--set {change}", elsewhere=elsewhere)
+            settings[name] = lab.read_value(
+                name, text, f"--set {change}", elsewhere=elsewhere, due=due
+            )
     if duration is not None:
         settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
     return settings
+
+
+def earned_settings(lab: Lab, out: Path, case: int | None) -> frozenset[str]:
+    """Return the settings that a case is about, once the lab book in `out` has its cause; none before, nor of no case."""
+    if case is None or not LabBook(out / lab.name, lab).knows_cause(case):
+        return frozenset()
+    return frozenset(lab.case(case).settings)
 
 
 @dataclass(frozen=True)

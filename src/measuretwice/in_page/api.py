@@ -17,8 +17,8 @@ from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import Answer
 from measuretwice.course import wording
-from measuretwice.course.case import choose_trials, open_case, read_changes
-from measuretwice.course.findings import check_live, check_one, check_together
+from measuretwice.course.case import choose_trials, earned_settings, open_case, read_changes
+from measuretwice.course.findings import Document, check_live, check_one, check_together
 from measuretwice.course.judging import Questions
 from measuretwice.course.lab_books import CaseBooks, note_live_outcome, without
 from measuretwice.execute.batch import open_batch
@@ -101,7 +101,8 @@ class PageApi:
         _check_seed(seed)
         loaded = load_lab(self._root, lab)
         batch = open_batch(self._root, loaded, self._runs, self._machine)
-        settings = read_changes(loaded, changes or ())
+        due = earned_settings(loaded, self._runs, case)
+        settings = read_changes(loaded, changes or (), due=due)
         case_run = None
         if case is not None:
             case_run = open_case(

@@ -15,7 +15,13 @@ from measuretwice.backends.browser import Browser, lacks_memory, with_script
 from measuretwice.backends.live_script import PAGE_TERMINALS, page_live_script
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import unpack_tar
-from measuretwice.course.case import CaseRun, choose_live_trial, live_plan, read_changes
+from measuretwice.course.case import (
+    CaseRun,
+    choose_live_trial,
+    earned_settings,
+    live_plan,
+    read_changes,
+)
 from measuretwice.course.wording import measured_of_case, prediction_compared
 from measuretwice.execute.batch import Batch, odd_trials, without_edges
 from measuretwice.execute.job import Job, finished, run_job
@@ -60,7 +66,8 @@ def begin_live(
     lab = batch.lab
     _check_nodes(lab, nodes)
     number = choose_live_trial(lab, trial, lab.case(case) if case is not None else None)
-    settings = without_edges(lab, read_changes(lab, changes))
+    due = earned_settings(lab, batch.out, case)
+    settings = without_edges(lab, read_changes(lab, changes, due=due))
     plan = live_plan(batch, number, settings, case=case, stage="fixed" if show_me else None)
     if problems := lacks_memory(lab, [plan]):
         raise UserError("; ".join(problems))

@@ -139,22 +139,29 @@ class Lab:
             values[name] = round(value) if is_whole else value
         return values
 
-    def read_value(self, name: str, given: Value, where: str, *, elsewhere: bool = False) -> Value:
+    def read_value(
+        self,
+        name: str,
+        given: Value,
+        where: str,
+        *,
+        elsewhere: bool = False,
+        due: Collection[str] = (),
+    ) -> Value:
         """Return a parameter's value from text or number, of another network than the lab's where it was set `elsewhere`;
-        UserError names `where`."""
+        UserError names `where`, and settings near an unknown name, of those that no list has the ones that are `due`."""
         parameter = self.file.parameters.get(name)
         if parameter is None:
             unknown = f"{self.name} has no parameter {shortened(repr(name), 80)}"
-            raise UserError(f"{where}: {unknown}; {self._alternatives(name)}")
+            raise UserError(f"{where}: {unknown}; {self._alternatives(name, due)}")
         try:
             return parameter.read(name, given, elsewhere=elsewhere)
         except ValueError as error:
             raise UserError(f"{where}: {shortened(error, 300)}") from None
 
-    def _alternatives(self, name: str) -> str:
+    def _alternatives(self, name: str, due: Collection[str]) -> str:
         """Names near one that isn't known; without any, the listed ones."""
-        parameters = self.file.parameters
-        if near := suggestions(parameters, name):
+        if near := suggestions(self.file.parameters, name, due):
             return f"near it are {', '.join(near)}" if near[1:] else f"near it is {near[0]}"
         return f"it has {', '.join(self.visible_settings())}"
 

@@ -6,6 +6,7 @@ How a kind of symptom is drawn stands in measuretwice.figures.symptoms; a test h
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -304,6 +305,13 @@ class Pitfall(Strict):
         """The parameters that it is about: those of both stages, and the one that decides."""
         decides = {self.settled_by} if self.settled_by else set()
         return {*self.broken.set, *self.fixed.set, *decides}
+
+    def is_named_in(self, text: str) -> bool:
+        """Return whether one of the words that give the cause away stands in a text, as a word of its own."""
+        return any(
+            re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text, re.IGNORECASE)
+            for word in self.key_words
+        )
 
     def stage(self, name: Literal["broken", "fixed"]) -> Stage:
         return self.broken if name == "broken" else self.fixed

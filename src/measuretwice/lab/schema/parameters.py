@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -172,27 +172,32 @@ class InlineTrial(Strict):
     set: dict[str, Value] = {}
 
 
-def suggestions(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
+def suggestions(
+    parameters: Mapping[str, Parameter], asked: str, due: Collection[str] = ()
+) -> list[str]:
     """Return names of parameters near one that isn't known: in letters, with one of its words, or by their help.
 
-    Whoever names a thing knows of it: so those that are unlisted are found, too, where no other is.
+    Of those that are unlisted only the ones that are `due`: the others tell a cause that is still to be found.
     """
+    offered = {
+        name: parameter
+        for name, parameter in parameters.items()
+        if not parameter.unlisted or name in due
+    }
     words = {
         word
         for word in re.findall(r"[a-z0-9]+", asked.casefold())
         if len(word) > 2 and word not in EMPTY and word not in UNITS
     }
-    alike = difflib.get_close_matches(asked.casefold(), parameters, n=2, cutoff=0.75)
+    alike = difflib.get_close_matches(asked.casefold(), offered, n=2, cutoff=0.75)
     named = [
         name
-        for name in parameters
+        for name in offered
         if any(part.startswith(word) for word in words for part in name.split("_"))
     ]
     by_help = [
         name
-        for name, parameter in parameters.items()
+        for name, parameter in offered.items()
         if words & {*re.findall(r"[a-z0-9]+", parameter.help.casefold())}
     ]
-    names = list(dict.fromkeys([*alike, *named] or by_help))
-    listed = [name for name in names if not parameters[name].unlisted]
-    return (listed or names)[:MOST_OFFERED]
+    return list(dict.fromkeys([*alike, *named] or by_help))[:MOST_OFFERED]
