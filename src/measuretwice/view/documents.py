@@ -10,9 +10,10 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
+from measuretwice.checks.engine import CHECKS
 from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params
 from measuretwice.lab.schema.parameters import UNITS
-from measuretwice.measure.fields import fields_of, unit_of
+from measuretwice.measure.fields import CATALOGUE, fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.fields import Meaning
 from measuretwice.runs.first_try_history import STEPS
@@ -26,6 +27,10 @@ OF_PLAN = {
     "seed": "where randomness starts from",
     "where": "where it ran",
     "kernel": "the kernel that it ran on",
+}
+# What a person's own analysis came to, and what was dropped where nobody looks.
+TELLING = {name for name, field in CATALOGUE.items() if field.source == "your own"} | {
+    "other_qdisc_drops"
 }
 # Units whose ending in a parameter's name isn't how they are written.
 SHORT_UNITS = {"mbit": "Mbit/s", "ratio": "0 to 1", "percent": "%", "us": "µs", "count": ""}
@@ -59,13 +64,18 @@ def settings_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
     return [*blocks, Block("its parameters", f"{file.name}, 'params'", ("value",), tuple(rows))]
 
 
-def measured_blocks(file: RawFile) -> list[Block]:
-    """Return a run's measured values, each with its unit, its tool and its meaning."""
+def measured_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
+    """Return a run's measured values, each with its unit, its tool and its meaning; of those that tell a case's cause only
+    those that are due."""
     measured = _object(file).get("measured")
     values = measured if isinstance(measured, dict) else {}
     fields = fields_of(values)
+    lab = lab_of(root, source.plan)
+    telling = _telling_values(lab, _known_cases(lab, source.target.absolute())) if lab else set()
     rows = []
     for name, value in values.items():
+        if name in telling:
+            continue
         field = fields.get(name)
         meaning = Meaning(
             unit_of(name), field.meaning if field else "", field.source if field else ""
@@ -73,6 +83,18 @@ def measured_blocks(file: RawFile) -> list[Block]:
         rows.append(Row(name, (plain(value),), meaning))
     note = "made from the raw files; the site's page on a run's folder has every name"
     return [Block("measured values", f"{file.name}, 'measured'", ("value",), tuple(rows), (note,))]
+
+
+def _telling_values(lab: Lab, known_cases: set[int]) -> set[str]:
+    """Return the measured values that only a case's check looks at, of cases whose cause isn't known: their names say it."""
+    due: set[str] = set()
+    secret: set[str] = set()
+    for number, pitfall in enumerate(lab.file.pitfalls, start=1):
+        of_case = due if number in known_cases else secret
+        for check in CHECKS:
+            if pitfall.finding in {kind.id for kind in check.raises}:
+                of_case |= {name for name in check.needs if name in TELLING}
+    return secret - due
 
 
 def params_of(source: Source) -> dict[str, Any]:

@@ -56,7 +56,7 @@ WORDS = (
     Word("settings", "what was set: trial, seed, parameters", ("plan.json", "live.json"), "",
         lambda pair, source, root: documents.settings_blocks(_file(pair), source, root)),
     Word("measured", "the values made from the raw files", ("result.json",), "",
-        _of_file(documents.measured_blocks)),
+        lambda pair, source, root: documents.measured_blocks(_file(pair), source, root)),
     Word("ping", "round-trip times: ping", ("ping*.txt",), "ping", _of_file(programs.ping_blocks)),
     Word("iperf3", "what was sent and received: iperf3", ("iperf3*.json", "iperf3.txt", "others.json"),
         "iperf3", _of_file(programs.iperf3_blocks)),
