@@ -23,8 +23,12 @@ import pytest
 from all_cases import LABS, words_found
 from click.testing import CliRunner
 
+from measuretwice.backends.live_script import page_live_script
+from measuretwice.backends.script import guest_script, hide_exports
+from measuretwice.base.errors import UserError
 from measuretwice.cli.main import cli
-from measuretwice.lab import Lab, trial_params
+from measuretwice.course.case import read_changes
+from measuretwice.lab import Lab, Plan, Toolchain, hide_unlisted, make_plan, trial_params
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.macros import LabContext, browser_run
 from measuretwice.site.macros.figure_files import symptom_pictures
@@ -197,6 +201,56 @@ def lab_show(_: None, lab: Lab, pitfall: Pitfall) -> Said:
     yield "./lab show", lab_says("show", str(run))
 
 
+def lab_show_what_was_set_and_measured(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    run = sorted(recorded(lab, pitfall).glob("*/"))[0]
+    for what in ("settings", "measured"):
+        rows = re.findall(r"^  (\w+)  ", lab_says("show", str(run), what), re.MULTILINE)
+        assert "duration_s" in rows or what == "measured"
+        yield f"./lab show RUN {what}", " ".join(rows)
+
+
+def list_of_settings(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    settings = lab_says("list", lab.name).partition("  settings, ")[2].partition("  --case 1:")[0]
+    yield f"./lab list {lab.name}", " ".join(re.findall(r"^  (\w+)", settings, re.MULTILINE))
+
+
+def plan_of(lab: Lab, pitfall: Pitfall) -> Plan:
+    """Of a case's run that a student makes."""
+    toolchain = Toolchain("virtual", "k", {}, {})
+    case = lab.case_number(pitfall)
+    return make_plan(lab, pitfall.trial, seed=7, toolchain=toolchain, case=case)
+
+
+def plan_of_a_run(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    """As job.py and live/session.py write it, and result.json the same way: tests/run reads those of real runs."""
+    yield "plan.json", json.dumps(hide_unlisted(lab, plan_of(lab, pitfall).to_json()))
+
+
+def variables_of(script: str) -> str:
+    return " ".join(re.findall(r"(?<!\\x)\b[A-Z][A-Z0-9_]+\b(?==)", script)).lower()
+
+
+def script_of_a_run(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    script = hide_exports(lab, guest_script(lab, plan_of(lab, pitfall)))
+    assert "duration_s" in variables_of(script)
+    yield "experiment.sh", variables_of(script)
+
+
+def environment_of_a_live_pane(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    """What stands in the script that brings a live lab up is in its shells' environment."""
+    script = page_live_script(lab, plan_of(lab, pitfall))
+    assert "duration_s" in variables_of(script)
+    yield "a live lab", variables_of(script)
+
+
+def suggestions_of_set(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    """What --set offers to a name that it doesn't know: a word of the cause, or nearly the setting's own."""
+    for word in (*pitfall.key_words, *(name[:-1] for name in unlisted_settings(lab, pitfall))):
+        with pytest.raises(UserError) as raised:
+            read_changes(lab, [f"{word.replace(' ', '_')}=1"])
+        yield f"--set {word}", str(raised.value).rpartition("; ")[2]
+
+
 def recorded_documents(_: None, lab: Lab, pitfall: Pitfall) -> Said:
     for path in sorted(recorded(lab, pitfall).glob("*/*.json")):
         document = json.loads(read(path))
@@ -214,6 +268,17 @@ def recorded_set_of_a_release(release: Path, lab: Lab, pitfall: Pitfall) -> Said
 
 
 # Which words tell.
+
+
+def unlisted_settings(lab: Lab, _: Pitfall) -> list[str]:
+    """Of all cases: who plays one has the others before them."""
+    return [name for name, setting in lab.file.parameters.items() if setting.unlisted]
+
+
+def unlisted_settings_and_values(lab: Lab, pitfall: Pitfall) -> list[str]:
+    about_drops = any(it.predict.value == "other_qdisc_drops" for it in lab.file.pitfalls)
+    names = [*unlisted_settings(lab, pitfall), "rate_rows_spanning"]
+    return [*names, "other_qdisc_drops"] if about_drops else names
 
 
 def key_words(_: Lab, pitfall: Pitfall) -> list[str]:
@@ -289,6 +354,12 @@ SURFACES = [
     Surface(lab_check_with_a_hint, finding_and_key_words),
     Surface(lab_check, finding_and_key_words),
     Surface(lab_show, title_and_hints),
+    Surface(lab_show_what_was_set_and_measured, unlisted_settings_and_values, few=True),
+    Surface(list_of_settings, unlisted_settings),
+    Surface(plan_of_a_run, unlisted_settings),
+    Surface(script_of_a_run, unlisted_settings),
+    Surface(environment_of_a_live_pane, unlisted_settings),
+    Surface(suggestions_of_set, unlisted_settings),
     Surface(recorded_documents, all_names),
     Surface(facts_of_a_release, title, of="release"),
     Surface(recorded_set_of_a_release, all_names_and_key_words, of="release"),
