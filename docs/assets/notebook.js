@@ -7,6 +7,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   "use strict";
   // No more is read of it, in the lab book or in a report.
   const MOST_CHARACTERS = 20000;
+  // What a diagnosis has at least, as in book/lab_book.py: different words, or letters that aren't Latin.
+  const DIAGNOSIS_WORDS = 3;
+  const DIAGNOSIS_LETTERS = 6;
   const address = (place, kind = place.dataset.kind) => `measure-twice/${place.dataset.case}/${kind}`;
 
   function stored_text(place, kind) {
@@ -36,6 +39,12 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   // Where a question solves the case, the diagnosis opens that, and the right answer what comes after it.
   const question = document.querySelector('details.behind[data-behind="judgement"]');
   const comes_after = (place) => (place.dataset.kind === "diagnosis" && question && !stored_text(place, "judgement") ? "judgement" : place.dataset.kind);
+
+  function is_in_words(diagnosis) {
+    const words = new Set((diagnosis.toLowerCase().match(/\p{L}{2,}/gu) || []));
+    const others = diagnosis.match(/(?![a-z])\p{L}/giu) || [];
+    return words.size >= DIAGNOSIS_WORDS || others.length >= DIAGNOSIS_LETTERS;
+  }
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -89,6 +98,10 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       event.preventDefault();
       if (!field.value.trim() && kind !== "answer") {
         status.textContent = "Write something first, or open what follows without it.";
+        return;
+      }
+      if (kind === "diagnosis" && !is_in_words(field.value)) {
+        status.textContent = "Say in three words or more what it is, and where. Then the page names what to change.";
         return;
       }
       status.textContent = keep(place, field.value.trim());

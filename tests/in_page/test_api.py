@@ -124,7 +124,12 @@ def test_a_page_says_what_check_says(
     printed = said_here("check", worker.runs / lab / folder, *options)
     _, of_place, *lines = printed.splitlines()
     assert "the browser's machine" in of_place
-    lines = [line for line in lines if not line.startswith("--hint")]
+    # Below the findings: how a diagnosis is written down there, and what to change once the cause was told.
+    end = next(place for place, line in enumerate(lines) if line.startswith(f"Case {case}: "))
+    lines, after = [line for line in lines[:end] if not line.startswith("--hint")], lines[end:]
+    said = answer["said"].split("\n")
+    assert (said == after[: len(said)]) is (hint == 3)
+    assert said[0].startswith(f"Case {case}: ")
     lines_with_later_hints = [
         line
         for document in answer["documents"]
@@ -361,6 +366,24 @@ def test_a_diagnosis_is_in_the_book_whatever_hints_were_taken(
         notes = read_notes(archive.read("mathis/lab-book.md").decode())
     assert {case: notes[case].diagnosis for case in notes} == {5: "the MTU", 6: "timestamps"}
     assert notes[5].hints_before_diagnosis == 0
+
+
+def test_a_page_names_what_to_change_once_there_is_a_diagnosis(worker: Worker) -> None:
+    folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    said = worker.ask("check", lab="mathis", folders=[folder])["said"]
+    assert said == "Case 5: write down your diagnosis below, and the page says what to change."
+    for name in ("plan.json", "result.json", "experiment.sh"):
+        if (worker.runs / "mathis" / folder / name).exists():
+            assert "mtu_bytes" not in (worker.runs / "mathis" / folder / name).read_text().lower()
+    assert "mtu_bytes" not in worker.problem("plan", lab="mathis", case=5, changes=["mtu=9000"])
+    said = worker.ask("check", lab="mathis", folders=[folder], diagnoses={"5": "x"})["said"]
+    assert "mtu_bytes" not in said
+    written = {"5": "packets are too small"}
+    said = worker.ask("check", lab="mathis", folders=[folder], diagnoses=written)["said"]
+    assert "Case 5: your diagnosis is noted. The setting is mtu_bytes = 1500: " in said
+    assert "./lab" not in said
+    problem = worker.problem("plan", lab="mathis", case=5, changes=["mtu=9000"])
+    assert "near it is mtu_bytes" in problem
 
 
 def test_a_diagnosis_after_the_last_hint_is_noted_too(worker: Worker) -> None:

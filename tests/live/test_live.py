@@ -260,7 +260,17 @@ def test_a_case_is_solved_by_hand_with_own_scripts(checkout: Checkout) -> None:
     broken = measure("")
     assert "something is off" in broken
     assert "nothing is off" not in broken
-    mended = measure("env -u DELAY_MS")
+    # What a case is about stands in no shell's environment, and is named once there is a diagnosis.
+    assert "RTT_MS=" in do(router, "env")
+    assert not re.search(
+        "DELAY_MS|LOSS_PERCENT|MTU_BYTES", do(router, "env; cat ../../experiment.sh")
+    )
+    assert "--diagnosis 'in your own words'" in broken
+    wrong = checkout.run("check", str(folder), "--diagnosis", "the round trip takes twice as long")
+    assert "The setting is delay_ms = " in wrong.stdout
+    assert re.search("in lines [0-9]+ and [0-9]+ of router.sh", wrong.stdout)
+    assert "on a node, before the script's command: DELAY_MS=;" in wrong.stdout
+    mended = measure("DELAY_MS=")
     assert "no finding" in mended
     assert "Case 7: nothing is off any more, by hand" in mended
     book = (checkout.folder / "runs/mathis/lab-book.md").read_text()

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab import Lab, published_labs
+from measuretwice.lab import Lab, published_labs, settings_to_change
 
 ROOT = Path(__file__).parents[2]
 MOST_WORDS = 600
@@ -162,5 +162,10 @@ def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
         for name in parameters:
             if parameters[name].unlisted and (name in about or "_" in name):
                 assert name not in step, case
-        for name in about if "which no list has before" in after else ():
-            assert not parameters[name].unlisted or name in after, case
+        # First of all behind it: what to change, and where.
+        first = re.sub(r"<[^>]+>", "", after.partition("What is wrong")[0])
+        assert ("What to change: " in first) is (pitfall.judgement is None), case
+        for setting in [] if pitfall.judgement else settings_to_change(lab, number):
+            assert f"{setting.name} (" in first or f"{setting.name}: " in first, case
+            if setting.is_taken_away:
+                assert f"--set {setting.name}=, with nothing after the =, takes it away." in first

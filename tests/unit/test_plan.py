@@ -31,6 +31,7 @@ from measuretwice.lab import (
     make_plan,
     read_lab,
     read_plan,
+    settings_to_change,
     trial_params,
     with_unlisted,
 )
@@ -319,3 +320,26 @@ def test_names_that_programs_read_for_themselves(name: str, tmp_path: Path) -> N
 def test_no_lab_has_such_a_name() -> None:
     for path in sorted((ROOT / "labs").glob("0*/lab.toml")):
         assert not [name for name in read_lab(path.parent).file.parameters if is_reserved(name)]
+
+
+def test_what_to_change_in_each_case() -> None:
+    """Each setting that is wrong in the first try; one that is to be taken away says so; each line reads it."""
+    of_queues = load_lab(ROOT, "queues")
+    named = {n: [setting.name for setting in settings_to_change(of_queues, n)] for n in range(1, 8)}
+    assert named[1] == ["rate_mbit", "access_mbit"]
+    assert named[3] == ["set_discipline"]
+    [destination] = settings_to_change(of_queues, 6)
+    assert "destination = host-3 (it takes host-1" in destination.says
+    assert "--set destination= with nothing after the = takes it away" in destination.says
+    [discipline] = settings_to_change(of_queues, 3)
+    number = int(re.search(r"line ([0-9]+) of router.sh", discipline.says)[1])  # type: ignore[index]
+    line = (of_queues.folder / "nodes/router.sh").read_text().split("\n")[number - 1]
+    assert "$SET_DISCIPLINE" in line
+    for name in ("mathis", "buffers", "scale", "variants", "queues"):
+        lab = load_lab(ROOT, name)
+        for number, pitfall in enumerate(lab.file.pitfalls, start=1):
+            settings = settings_to_change(lab, number)
+            # Where no setting differs, it is how often trials are run.
+            runs = (pitfall.broken.repeat, pitfall.broken.again)
+            assert settings or runs != (pitfall.fixed.repeat, pitfall.fixed.again), (name, number)
+            assert {setting.name for setting in settings} <= pitfall.settings

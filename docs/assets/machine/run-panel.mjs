@@ -108,7 +108,7 @@ function kept_answer(asked, kind) {
 
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
-  mend: "Or change a setting here, and run it in this page. The list has the usual settings. What else the nodes' scripts take stands in your run's experiment.sh, in capitals.",
+  mend: "Or change a setting here, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis below.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };

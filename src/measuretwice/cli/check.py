@@ -32,13 +32,13 @@ MOST_REFUSED = 8
 @click.option("--trial", help="For files of your own: which trial.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
+@click.option("--number", metavar="NUMBER", help="... and the number that the question asks for.")
 @click.option(
     "--diagnosis",
     metavar="TEXT",
-    help="What a case's mistake was, in your own words, for your lab book and your report.",
+    help="What a case's mistake is, in your own words, for your lab book and report: then this names what to change.",
 )
-@click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
-@click.option("--number", metavar="NUMBER", help="... and the number that the question asks for.")
 @click.option("--limits", is_flag=True, help="Say what limits each flow; of your own files always.")
 @AS_JSON
 def check(
@@ -47,9 +47,9 @@ def check(
     trial: str | None,
     changes: tuple[str, ...],
     hint: int | None,
-    diagnosis: str | None,
     answer: str | None,
     number: str | None,
+    diagnosis: str | None,
     limits: bool,
     as_json: bool,
 ) -> int:
@@ -64,8 +64,7 @@ def check(
         if hint and check.places.archives:
             terminal.complain(["an archive's lab book stays as it is; unpack it to note hints"])
         _complain(check, check.look(targets))
-        if diagnosis is not None:
-            _take_diagnosis(check, diagnosis)
+        _take_diagnosis(check, diagnosis)
         if not as_json and not check.places.archives:
             _take_hint(check.books, hint)
         _complain(check, check.leave_out_empty())
@@ -74,9 +73,8 @@ def check(
             _complain(check, check.unread[:-1])
             raise UserError(check.unread[-1])
         if as_json:
-            print(
-                json.dumps([_shown(root, check.places.named_in(it)) for it in documents], indent=2)
-            )
+            shown = [_shown(root, document, check.places) for document in documents]
+            print(json.dumps(shown, indent=2))
         else:
             wrong = _answer(check, answer, number)
             documents = check.judge()
@@ -85,6 +83,7 @@ def check(
             _print_outcomes(check.books, check.note_outcomes(documents))
             _print_outcomes(check.books, check.note_live_outcomes())
             documents = _ask_questions(check, documents, wrong, ask=not hint)
+            _print_unsolved(check.books, documents, ask=hint is None)
         # Last, where it is seen, and after what was printed before.
         sys.stdout.flush()
         _complain(check, check.unread)
@@ -95,11 +94,35 @@ def _complain(check: Check, lines: list[str]) -> None:
     terminal.complain(" ".join(check.places.named(line).split()) for line in lines)
 
 
-def _take_diagnosis(check: Check, diagnosis: str) -> None:
-    """Note a diagnosis that was given with the command."""
+def _take_diagnosis(check: Check, diagnosis: str | None) -> None:
+    """Note a diagnosis that was given with the command, if one was."""
+    if diagnosis is None:
+        return
     if check.places.archives:
         raise UserError("--diagnosis: an archive's lab book stays as it is; unpack it first")
-    check.books.note_diagnosis(check.books.only_case(), diagnosis)
+    _note_diagnosis(check.books, check.books.only_case(), diagnosis)
+
+
+def _note_diagnosis(books: CaseBooks, number: int, diagnosis: str) -> None:
+    if books.is_enough(number, diagnosis):
+        books.note_diagnosis(number, diagnosis)
+    else:
+        terminal.complain([f"case {number}: {wording.SAY_MORE}"])
+
+
+def _print_unsolved(books: CaseBooks, documents: list[Document], *, ask: bool) -> None:
+    """Print of each case that isn't solved what to change, once its cause is known; of a single one `ask` for that."""
+    unsolved = books.unsolved(documents)
+    if ask and terminal.is_attended() and [case.is_known for case in unsolved] == [False]:
+        guess = terminal.ask_person(
+            f"Case {unsolved[0].case}. What is it, in your own words? Then you are told what to change (Enter: not yet): "
+        )
+        if guess:
+            _note_diagnosis(books, unsolved[0].case, guess)
+        unsolved = [case for case in books.unsolved(documents) if case.is_known]
+    for case in unsolved:
+        for line in wording.unsolved_lines(case):
+            print(line)
 
 
 def _take_hint(books: CaseBooks, hint: int | None) -> None:
@@ -236,8 +259,8 @@ def _count(number: int) -> str:
     return {0: "no finding", 1: "1 finding"}.get(number, f"{number} findings")
 
 
-def _shown(root: Path, document: Document) -> dict[str, Any]:
-    """A document as it is printed: settings that tell a cause are packed, as in a run's files."""
+def _shown(root: Path, document: Document, places: Unpacked) -> Any:
+    """Return a document as it is printed: settings that tell a cause are packed, as in a run's files."""
     if "params" not in document:
-        return {**document}
-    return hide_unlisted(load_lab(root, document["lab"]), document)
+        return places.named_in(document)
+    return places.named_in(hide_unlisted(load_lab(root, document["lab"]), document))

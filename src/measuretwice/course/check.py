@@ -69,7 +69,8 @@ class Check:
         self._others = {
             place: looked for place, looked in looked_by_place.items() if not looked["runs"]
         }
-        self.books = CaseBooks(self.root, self._runs)
+        live = [place for place, looked in self._others.items() if looked["live"]]
+        self.books = CaseBooks(self.root, self._runs, live)
         self.questions = Questions(self.root, self._runs)
         return notes + [f"{line}; it is left out" for line in unreadable]
 

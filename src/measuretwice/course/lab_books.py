@@ -10,13 +10,21 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.book.lab_book import NONE, LabBook
+from measuretwice.book.lab_book import NONE, LabBook, is_in_words
 from measuretwice.book.prediction import Quantity, measured_by, number_of
 from measuretwice.checks import tries_of
 from measuretwice.course.case import changes_of, raw_files_of
 from measuretwice.course.findings import Document
-from measuretwice.lab import Lab, first_try_cases, load_lab, select_trials
+from measuretwice.lab import (
+    Lab,
+    SettingToChange,
+    first_try_cases,
+    load_lab,
+    select_trials,
+    settings_to_change,
+)
 from measuretwice.lab.schema.cases import Pitfall
+from measuretwice.live.session import FACTS
 from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
@@ -73,6 +81,25 @@ class TrialsMissing:
     case: int
     missing: tuple[int, ...]
     runs: str
+
+
+@dataclass(frozen=True)
+class CaseUnsolved:
+    """A case in whose runs something is off still.
+
+    `runs` are what `./lab check` takes, a live lab's folder (`is_live`) or runs. `diagnosis` is the student's own, `is_known`
+    whether its cause is no secret any more: then `settings` are those to change, none where it isn't a setting but which
+    runs there are. `names_cause`: the diagnosis has a word of the cause.
+    """
+
+    lab: str
+    case: int
+    runs: str
+    is_live: bool
+    diagnosis: str | None
+    is_known: bool
+    names_cause: bool
+    settings: tuple[SettingToChange, ...]
 
 
 CaseOutcome = CaseSolved | SolvedByHand | ClaimChanged | ExperimentDecides | TrialsMissing
@@ -167,20 +194,11 @@ def _finished_ns(result: Result) -> int:
 
 
 class CaseBooks:
-    """The lab books of the cases that some runs are of; cases without a book are left out."""
+    """The lab books of the cases that some runs are of, and some live labs; cases without a book are left out."""
 
-    def __init__(self, root: Path, runs: Sequence[Path]) -> None:
-        cases: dict[tuple[Path, int], tuple[Lab, list[Path]]] = {}
-        for run in runs:
-            lab_and_case = _case_of(root, run)
-            if lab_and_case is not None:
-                lab, number = lab_and_case
-                cases.setdefault((run.parent, number), (lab, []))[1].append(run)
-        self._cases = [
-            CheckedCase(lab, number, book, tuple(of_case))
-            for (folder, number), (lab, of_case) in cases.items()
-            if (book := LabBook(folder, lab)).exists
-        ]
+    def __init__(self, root: Path, runs: Sequence[Path], live: Sequence[Path] = ()) -> None:
+        self._cases = _cases_of(root, runs, PLAN)
+        self._live = _cases_of(root, live, FACTS)
 
     def leave_out(self, cases: Collection[tuple[Path, int]]) -> None:
         """Leave out cases, each by its book's path and its number: what their runs come to is said elsewhere."""
@@ -216,19 +234,42 @@ class CaseBooks:
 
     def note_diagnosis(self, number: int, diagnosis: str) -> None:
         """Note what a student says that a case's mistake is."""
-        for case in self._cases:
-            is_noted = " ".join(diagnosis.split()) == case.book.notes(number).diagnosis
-            if case.number == number and not is_noted:
+        for case in {case.book.path: case for case in self._all if case.number == number}.values():
+            if " ".join(diagnosis.split()) != case.book.notes(number).diagnosis:
                 case.book.add(number, "Diagnosis", diagnosis)
+
+    def is_enough(self, number: int, diagnosis: str) -> bool:
+        """Return whether a diagnosis says so much that it is answered: in some words, or in one of the cause's own."""
+        return is_in_words(diagnosis) or any(
+            case.lab.case(number).is_named_in(diagnosis)
+            for case in self._all
+            if case.number == number
+        )
+
+    @property
+    def _all(self) -> list[CheckedCase]:
+        return [*self._cases, *self._live]
 
     def only_case(self) -> int:
         """Return the case that a diagnosis is of; UserError where the runs are of none that has a book, or of several."""
-        if len(self._cases) != 1:
-            why = f"of {len(self._cases)}" if self._cases else "of none that you have begun"
+        numbers = {(case.book.path, case.number) for case in self._all}
+        if len(numbers) != 1:
+            why = f"of {len(numbers)}" if numbers else "of none that you have begun"
             raise UserError(
                 f"--diagnosis is of one case, and these runs are {why}: ./lab check runs/LAB/case-NN-* --diagnosis '...'"
             )
-        return self._cases[0].number
+        return self._all[0].number
+
+    def unsolved(self, documents: Sequence[Document]) -> list[CaseUnsolved]:
+        """Return the cases in whose runs, or live labs, something is off, of those documents that count; none that an
+        answer solves."""
+        off = _runs_off(documents, ())
+        return [
+            _unsolved(case)
+            for case in self._all
+            if any(str(run) in off for run in case.runs)
+            and not case.lab.case(case.number).judgement
+        ]
 
     def superseded(self, documents: Sequence[Document], unread: Collection[str] = ()) -> set[str]:
         """Return the runs that a solved case leaves behind: what was off in them is what the student has fixed.
@@ -271,6 +312,22 @@ def without(left: Collection[str], documents: Sequence[Document]) -> list[Docume
         for document in documents
         if document["run"] not in left and not {*document.get("runs", [document["run"]])} <= {*left}
     ]
+
+
+def _unsolved(case: CheckedCase) -> CaseUnsolved:
+    lab, number, book = case.lab, case.number, case.book
+    is_known = book.knows_cause(number)
+    is_live = (case.runs[0] / FACTS).is_file()
+    return CaseUnsolved(
+        lab.name,
+        number,
+        os.path.relpath(case.runs[0]) if is_live else case.pattern,
+        is_live,
+        book.notes(number).diagnosis,
+        is_known,
+        book.names_cause(number),
+        tuple(settings_to_change(lab, number)) if is_known else (),
+    )
 
 
 def note_live_outcome(root: Path, folder: Path, document: Document) -> SolvedByHand | None:
@@ -399,10 +456,25 @@ def _runs_off(documents: Sequence[Document], unread: Collection[str]) -> set[str
     }
 
 
-def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
-    """Return the lab and the case that a run is of; None for other runs, and for those that can't be read."""
+def _cases_of(root: Path, runs: Sequence[Path], plan: str) -> list[CheckedCase]:
+    """The cases that have a book, with their runs, whose plan stands in the file of this name."""
+    cases: dict[tuple[Path, int], tuple[Lab, list[Path]]] = {}
+    for run in runs:
+        lab_and_case = _case_of(root, run / plan)
+        if lab_and_case is not None:
+            lab, number = lab_and_case
+            cases.setdefault((run.parent, number), (lab, []))[1].append(run)
+    return [
+        CheckedCase(lab, number, book, tuple(of_case))
+        for (folder, number), (lab, of_case) in cases.items()
+        if (book := LabBook(folder, lab)).exists
+    ]
+
+
+def _case_of(root: Path, path: Path) -> tuple[Lab, int] | None:
+    """Return the lab and the case that a plan is of; None for other runs', and where it can't be read."""
     try:
-        plan = read_object(run / PLAN)
+        plan = read_object(path)
         lab, number = load_lab(root, str(plan["lab"])), plan.get("case")
         if not isinstance(number, int):
             return None

@@ -12,6 +12,7 @@ from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import (
     CaseOutcome,
     CaseSolved,
+    CaseUnsolved,
     ClaimChanged,
     ExperimentDecides,
     SolvedByHand,
@@ -28,6 +29,8 @@ UNNAMED = {
     "warning": "something may be off",
     "note": "something to look at",
 }
+# To a diagnosis such as `x`.
+SAY_MORE = "say in three words or more what it is, and where; nothing was written down"
 # Of so many nodes the files are named, and so many files of one reason.
 MOST_NODES = 8
 # Of so many runs the names are said.
@@ -248,6 +251,43 @@ def _solved(outcome: CaseSolved) -> list[str]:
     if outcome.moves_first_try:
         lines.append(repeats_first_try(outcome.lab))
     return lines
+
+
+def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
+    """Return what is said of a case in which something is off still: how a diagnosis is written down, or, once there is one,
+    which settings to change."""
+    about = f"Case {case.case}"
+    if not case.is_known:
+        if in_page:
+            return [f"{about}: write down your diagnosis below, and the page says what to change."]
+        return [
+            f"{about}: do you know what it is? Write it down, and this names what to change: "
+            f"./lab check {case.runs} --diagnosis 'in your own words'"
+        ]
+    begin = "your diagnosis is noted" if case.diagnosis else "its cause was shown to you"
+    if not case.settings:
+        how = "" if in_page else f": ./lab run {case.lab} --case {case.case} --repeat N"
+        return [f"{about}: {begin}. No setting is to change, but how many runs there are{how}."]
+    if len(case.settings) == 1:
+        lines = [f"{about}: {begin}. The setting is {case.settings[0].says}."]
+    else:
+        what = "Of these settings one or more are to change:"
+        lines = [f"{about}: {begin}. {what}", *(f"  {setting.says}" for setting in case.settings)]
+    if case.diagnosis and not case.names_cause:
+        lines.append(
+            "Would that explain what you saw? If not, look once more before you change it."
+        )
+    return lines if in_page else [*lines, f"  {_change_by(case)}"]
+
+
+def _change_by(case: CaseUnsolved) -> str:
+    """Return what to type, on a node of a live lab or for another run."""
+    first, single = case.settings[0], len(case.settings) == 1
+    name = first.name if single else "NAME"
+    value = "" if single and first.is_taken_away else "VALUE"
+    if case.is_live:
+        return f"on a node, before the script's command: {name.upper()}={value}; or type the command itself"
+    return f"./lab run {case.lab} --case {case.case} --set {name}={value}"
 
 
 def all_outcome_lines(outcomes: Sequence[CaseOutcome]) -> str:

@@ -242,7 +242,7 @@ class PageApi:
         ]
         return {
             "documents": [answers.finding_to_json(document, hint) for document in documents],
-            "said": "\n".join(filter(None, lines)),
+            "said": "\n".join(filter(None, [*lines, *_to_change(books, documents)])),
         }
 
     def judge(self, *, lab: str, case: int, answer: str) -> answers.JudgeAnswer:
@@ -322,12 +322,18 @@ class PageApi:
         """Return what the checker finds in a live lab, what each file was taken for, and what it lacked."""
         run = self._runs / lab / folder
         document = check_live(self._root, run, hint)
+        books = CaseBooks(self._root, [], [run])
         outcome = note_live_outcome(self._root, run, document)
         return {
             "documents": [answers.finding_to_json(document, hint)],
             "taken": wording.recognised_files(document),
             "missing": document["missing"],
-            "said": wording.all_outcome_lines([outcome] if outcome else []),
+            "said": "\n".join(
+                [
+                    wording.all_outcome_lines([outcome] if outcome else []),
+                    *_to_change(books, [document]),
+                ]
+            ).strip(),
         }
 
     # --- handing in -------------------------------------------------------------------------------
@@ -345,6 +351,15 @@ class PageApi:
         shutil.rmtree(folder, ignore_errors=True)
         self._store.forget(folder)
         return {}
+
+
+def _to_change(books: CaseBooks, documents: list[Document]) -> list[str]:
+    """Return what there is to say of the cases that aren't solved."""
+    return [
+        line
+        for case in books.unsolved(documents)
+        for line in wording.unsolved_lines(case, in_page=True)
+    ]
 
 
 def _check_seed(seed: object) -> None:

@@ -26,6 +26,7 @@ from measuretwice.lab.plan import (
     CheckedParams,
     KernelFacts,
     Plan,
+    SettingToChange,
     StageName,
     Toolchain,
     complaints,
@@ -33,6 +34,7 @@ from measuretwice.lab.plan import (
     kernel_seed,
     make_plan,
     read_plan,
+    settings_to_change,
     trial_params,
 )
 from measuretwice.lab.schema.parameters import Value
@@ -46,6 +48,7 @@ __all__ = [
     "OwnCopy",
     "OwnScripts",
     "Plan",
+    "SettingToChange",
     "StageName",
     "Toolchain",
     "Trial",
@@ -73,6 +76,7 @@ __all__ = [
     "read_questions",
     "recorded_steps",
     "select_trials",
+    "settings_to_change",
     "step_cases",
     "supporting_range",
     "trial_params",

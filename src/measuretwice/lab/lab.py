@@ -199,6 +199,23 @@ class Lab:
     def script(self, node_name: str) -> Path:
         return self.folder / "nodes" / f"{self.script_name(node_name)}.sh"
 
+    def lines_that_read(self, name: str) -> str:
+        """Return which lines of which node scripts read a setting, in words; empty where none does."""
+        word, default = re.compile(rf"\b{name.upper()}\b"), f"{name.upper()}:-"
+        places = []
+        for path in sorted((self.folder / "nodes").glob("*.sh")):
+            lines = enumerate(path.read_text(encoding="utf-8").split("\n"), start=1)
+            numbers = [
+                str(number)
+                for number, line in lines
+                if word.search(line) and default not in line and not line.lstrip().startswith("#")
+            ]
+            if numbers:
+                *others, last = numbers
+                named = f"lines {', '.join(others)} and {last}" if others else f"line {last}"
+                places.append(f"{named} of {path.name}")
+        return ", ".join(places)
+
     def problem(self, key: str, what: str) -> UserError:
         """Return an error about `key` of lab.toml, to be raised."""
         return UserError(f"{self.shown_path}: {key}: {what}")

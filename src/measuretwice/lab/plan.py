@@ -263,6 +263,58 @@ def trial_params(
     return {n: params[str(value)[1:]] if refers(value) else value for n, value in params.items()}
 
 
+@dataclass(frozen=True)
+class SettingToChange:
+    """A setting in which a case's first try is wrong, as a student is told it who knows the cause.
+
+    `value` is the first try's. `is_taken_away`: the fixed run has none, the nodes' scripts find its value by others.
+    `lines` say where the scripts read it; none of a setting by which files are only judged.
+    """
+
+    name: str
+    value: Value | None
+    help: str
+    choices: tuple[str, ...]
+    is_taken_away: bool
+    lines: str
+
+    @property
+    def says(self) -> str:
+        """Return what it is now, what it takes, what it means, and where it is read."""
+        takes = f" (it takes {', '.join(self.choices)})" if self.choices else ""
+        parts = [
+            f"{self.name}{'' if self.value is None else f' = {self.value}'}{takes}: {self.help}"
+        ]
+        if self.is_taken_away:
+            parts.append(f"--set {self.name}= with nothing after the = takes it away")
+        if self.lines:
+            parts.append(f"the nodes' scripts read it as {self.name.upper()}, in {self.lines}")
+        return "; ".join(parts)
+
+
+def settings_to_change(lab: Lab, number: int) -> list[SettingToChange]:
+    """Return the settings in which a case's first try is wrong, and that of the run that decides, where a case asks for
+    one; none where it isn't a setting but which runs there are."""
+    pitfall = lab.case(number)
+    first = trial_params(lab, pitfall.trial, case=number)
+    fixed = trial_params(lab, pitfall.trial, case=number, stage="fixed")
+    names = [name for name in pitfall.broken.set if first.get(name) != fixed.get(name)]
+    if pitfall.settled_by and pitfall.settled_by not in names:
+        names.append(pitfall.settled_by)
+    parameters = lab.file.parameters
+    return [
+        SettingToChange(
+            name,
+            first.get(name),
+            parameters[name].help,
+            tuple(parameters[name].choices or ()),
+            name not in fixed,
+            lab.lines_that_read(name),
+        )
+        for name in names
+    ]
+
+
 def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:
     """Return the SHA-256 (first 16 digits) of each script that takes part in a run."""
     files = [

@@ -13,10 +13,12 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import number_of, quantity_of
 from measuretwice.lab import (
+    SettingToChange,
     after_cases,
     first_try_of,
     movers_of_first_try,
     read_questions,
+    settings_to_change,
     step_cases,
 )
 from measuretwice.lab.schema.cases import FirstTry, NumberAsked
@@ -219,17 +221,45 @@ def fix(context: LabContext, name: str) -> Block:
     """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
     number, lab = case_number(context, name), context.lab.name
     return Block(
-        f"{browser_run.fix_run(context, name, diagnosed=True)}{_commands(lab, number)}\n\n{_settings(context, name)}"
+        f"{browser_run.fix_run(context, name, diagnosed=True)}{_commands(lab, number)}\n\n"
         "Or type the commands yourself, in [live terminals](../../start/terminals.md#live): "
         f"`./lab up {lab} --case {number}`."
     )
 
 
-def _settings(context: LabContext, name: str) -> str:
-    """Which settings the case is about that no list names."""
-    names = browser_run.unlisted_settings(context, name)
-    listed = ", ".join(f"`{name}`" for name in names)
-    return f"Its own settings, which no list has before: {listed}.\n\n" if names else ""
+@macro('to_change("mtu")')
+def to_change(context: LabContext, name: str) -> Block:
+    """Which settings a case's first try is wrong in, and where scripts read them: behind the diagnosis only."""
+    number = case_number(context, name)
+    if context.lab.pitfall(name).judgement:
+        return Block("")
+    settings = settings_to_change(context.lab, number)
+    if not settings:
+        return Block(
+            "**What to change**: no setting, but how many runs there are, with `--repeat N` behind "
+            f"`./lab run {context.lab.name} --case {number}`."
+        )
+    *others, last = [f"`{setting.name}`" for setting in settings]
+    what = f"the setting {last}" if not others else f"of {', '.join(others)} and {last} one or more"
+    return Block("\n".join([f"**What to change**: {what}.", "", *map(_setting_line, settings)]))
+
+
+def _setting_line(setting: SettingToChange) -> str:
+    takes = [
+        *([] if setting.value is None else [f"now `{setting.value}`"]),
+        *(
+            [f"takes {', '.join(f'`{word}`' for word in setting.choices)}"]
+            if setting.choices
+            else []
+        ),
+    ]
+    about = f" ({'; '.join(takes)})" if takes else ""
+    parts = [f"- `{setting.name}`{about}: {setting.help}."]
+    if setting.is_taken_away:
+        parts.append(f"`--set {setting.name}=`, with nothing after the `=`, takes it away.")
+    if setting.lines:
+        parts.append(f"The nodes' scripts read it as `{setting.name.upper()}`, in {setting.lines}.")
+    return " ".join(parts)
 
 
 @macro('fold("prediction")')
