@@ -98,7 +98,9 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
         for pitfall in lab.file.pitfalls:
             path = student / f"modules/{lab.folder.name}/{case_of(lab, pitfall)}/index.html"
             text = path.read_text(encoding="utf-8")
-            places = [text.find(f'<h2 id="{name}"') for name in wanted]
+            # A case of judgement is solved by an answer, and needs no second run.
+            headings = wanted[:-1] if pitfall.judgement else wanted
+            places = [text.find(f'<h2 id="{name}"') for name in headings]
             assert -1 not in places, pitfall.id
             assert places == sorted(places), pitfall.id
             if (ROOT / f"docs/modules/{lab.folder.name}/{case_of(lab, pitfall)}.md").is_file():

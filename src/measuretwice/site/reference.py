@@ -26,9 +26,12 @@ from measuretwice.lab.schema import About, LabFile
 from measuretwice.lab.schema.cases import (
     Again,
     Bar,
+    Choice,
     Elsewhere,
     Factors,
     FirstTry,
+    Judgement,
+    NumberAsked,
     Pitfall,
     Predict,
     Recording,
@@ -93,7 +96,7 @@ def cell(text: str) -> str:
 TABLES = (
     LabFile, About, Topology, Act, Node, Link, End, Edges, Emulated, Parameter, TrialTable, InlineTrial, Run, Step,
     Collect, NodeFile, QdiscAt, FlowFiles, CrowdFiles, QueueAt, SenderAt, ModelUse, Checks, Expectation,
-    Pitfall, Predict, Stage, Again, Elsewhere, Factors, SymptomOf, Bar, Recording, FirstTry, TryStep, Shown,
+    Pitfall, Predict, Judgement, Choice, NumberAsked, Stage, Again, Elsewhere, Factors, SymptomOf, Bar, Recording, FirstTry, TryStep, Shown,
     FigureOf, Panel,
 )  # fmt: skip
 
