@@ -245,7 +245,10 @@ def environment_of_a_live_pane(_: None, lab: Lab, pitfall: Pitfall) -> Said:
 
 def suggestions_of_set(_: None, lab: Lab, pitfall: Pitfall) -> Said:
     """What --set offers to a name that it doesn't know: a word of the cause, or nearly the setting's own."""
-    for word in (*pitfall.key_words, *(name[:-1] for name in unlisted_settings(lab, pitfall))):
+    nearly = (name[:-1] for name in unlisted_settings(lab, pitfall))
+    for word in (*pitfall.key_words, *nearly):
+        if word.replace(" ", "_") in lab.file.parameters:
+            continue
         with pytest.raises(UserError) as raised:
             read_changes(lab, [f"{word.replace(' ', '_')}=1"])
         yield f"--set {word}", str(raised.value).rpartition("; ")[2]

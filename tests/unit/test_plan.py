@@ -67,7 +67,7 @@ def test_what_decides_a_result_decides_the_folder(change: dict[str, Any]) -> Non
     ("value", "text"), [(0.01, "0.01"), (5e-06, "0.000005"), (1.0, "1"), (0.1566, "0.1566")]
 )
 def test_a_number_reaches_scripts_as_it_was_written(value: float, text: str) -> None:
-    settings = nodes.environment(plan(changes={"loss_ratio": value}))
+    settings = nodes.environment(plan(changes={"loss_ratio": value}), as_written=True)
     assert settings["LOSS_RATIO"] == text
 
 
@@ -292,7 +292,7 @@ def test_a_script_with_packed_settings_sets_the_same(tmp_path: Path) -> None:
     assert not re.search("OFFLOADS|COMPARE_WITH|MTU_BYTES", hidden)
     assert sorted(nodes.plain_exports(hidden).split("\n")) == sorted(script.split("\n"))
     assert nodes.hide_exports(LAB, hidden) == hidden
-    lines = [line for line in hidden.split("\n") if line.startswith(("export ", "eval "))]
+    lines = [line for line in hidden.split("\n") if line.startswith(("export ", "printf -v packed "))]
     said = subprocess.run(
         ["bash", "-c", "\n".join([*lines, "env"])],
         capture_output=True,

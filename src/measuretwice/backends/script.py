@@ -52,7 +52,7 @@ EDITED = "edited"
 # Lines of a script that a shell reads and a person doesn't by accident.
 _REMARK = "# Those that ./lab list leaves out, as they may be what a case is about:"
 _PACKED = re.compile(
-    rf"""^(?:{re.escape(_REMARK)}\n)?eval "\$\(printf %b '((?:\\x[0-9a-f]{{2}})*)'\)"$""",
+    rf"""^(?:{re.escape(_REMARK)}\n)?printf -v packed %b '((?:\\x[0-9a-f]{{2}})*)' && eval "\$packed"$""",
     re.MULTILINE,
 )
 _EXPORT = re.compile(r"^export ([A-Z][A-Z0-9_]*)=.*$", re.MULTILINE)
@@ -100,23 +100,31 @@ def kernel_settings(memory: int, *, many_hosts: bool = False) -> dict[str, str]:
     }
 
 
-def environment(plan: Plan) -> dict[str, str]:
+def environment(plan: Plan, *, as_written: bool = False) -> dict[str, str]:
     """Return the plan's parameters as the environment variables that node scripts read.
 
-    Numbers in plain decimals, no longer than they were written: shells and tc read no exponents.
+    Numbers in plain decimals: shells and tc read no exponents. They have 20 places, since a trial's bytes hang on each
+    character that its programs are given; or, for people, as many as were written.
     """
+
+    def decimal(value: float) -> str:
+        if as_written:
+            return f"{Decimal(repr(value)):f}".removesuffix(".0")
+        return f"{value:.20f}".rstrip("0").rstrip(".")
+
     return {
-        name.upper(): f"{Decimal(repr(value)):f}".removesuffix(".0")
-        if isinstance(value, float)
-        else str(value)
+        name.upper(): decimal(value) if isinstance(value, float) else str(value)
         for name, value in plan.params.items()
     }
 
 
 def packed(lines: Sequence[str]) -> str:
-    """Return one line of a script for these, which are readable no more."""
+    """Return one line of a script for these, which are readable no more.
+
+    It starts no process: one more would move all later ones' ids, and with them what iperf3 draws.
+    """
     escapes = "".join(f"\\x{byte:02x}" for byte in "\n".join(lines).encode())
-    return f"""eval "$(printf %b '{escapes}')\""""
+    return f"""printf -v packed %b '{escapes}' && eval "$packed\""""
 
 
 def hide_exports(lab: Lab, script: str) -> str:

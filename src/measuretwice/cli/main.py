@@ -34,7 +34,7 @@ COMMANDS = {
     "grade": ("grade.grade", "Grade a class's submissions as far as a machine can: runs, findings, points by the rubric."),
     "list": ("list.list_labs", "List the labs and their cases: what is seen, not why. For one LAB, its trials and settings too."),
     "new": ("new.new", "Begin a lab of your own: a copy of one that runs, as labs/NN-NAME/."),
-    "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or in the figures that its lab.toml has; or one or two runs over time."),
+    "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or in the figures that its lab.toml has; or up to three runs over time."),
     "progress": ("progress.progress", "Say where you are: which cases are solved, according to your lab books, and what is left."),
     "record": ("record.record", "Make LAB's recorded runs in sample-data/, or --verify them."),
     "release": ("release.release", "Make the kit that you give to students, in the new folder OUT: without answers."),
