@@ -13,6 +13,8 @@ from measuretwice.lab import Lab, published_labs, settings_to_change
 ROOT = Path(__file__).parents[2]
 # With the settings that a case names once it is diagnosed, which stand behind a fold.
 MOST_WORDS = 650
+# RED's four numbers are explained where they are needed first.
+WITH_THEORY = {("queues", 4): 720}
 CASES = [
     (lab, number, pitfall)
     for lab in published_labs(ROOT).values()
@@ -81,7 +83,9 @@ def test_a_case_is_short_up_to_the_authors_story(student: Path) -> None:
         words = len(read(student, lab, number).words)
         case = f"{lab.name}, case {number}: {words} words"
         assert words > 100, f"{case}: nothing was read: has the page another form?"
-        assert words <= MOST_WORDS, f"{case}: say it shorter, or after the story"
+        assert words <= WITH_THEORY.get((lab.name, number), MOST_WORDS), (
+            f"{case}: say it shorter, or after the story"
+        )
 
 
 def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, address: str) -> None:

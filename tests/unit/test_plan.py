@@ -292,7 +292,9 @@ def test_a_script_with_packed_settings_sets_the_same(tmp_path: Path) -> None:
     assert not re.search("OFFLOADS|COMPARE_WITH|MTU_BYTES", hidden)
     assert sorted(nodes.plain_exports(hidden).split("\n")) == sorted(script.split("\n"))
     assert nodes.hide_exports(LAB, hidden) == hidden
-    lines = [line for line in hidden.split("\n") if line.startswith(("export ", "printf -v packed "))]
+    lines = [
+        line for line in hidden.split("\n") if line.startswith(("export ", "printf -v packed "))
+    ]
     said = subprocess.run(
         ["bash", "-c", "\n".join([*lines, "env"])],
         capture_output=True,
