@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from edited_labs import refusal
 
+from measuretwice.backends import live_script
 from measuretwice.backends import script as nodes
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
@@ -305,6 +306,23 @@ def test_a_script_with_packed_settings_sets_the_same(tmp_path: Path) -> None:
     assert {f"{name}={value}" for name, value in nodes.environment(made).items()} <= set(
         said.stdout.split("\n")
     )
+
+
+def test_a_live_labs_packed_setting_is_a_word_and_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No plan can have such a value; were there a way to one, no shell would run it."""
+    value = f'a"$(touch {tmp_path}/ran)`touch {tmp_path}/ran`}}\\'
+    monkeypatch.setattr(live_script, "environment", lambda *_, **__: {"OFFLOADS": value})
+    script = live_script._node_script(LAB, plan(), "labs/01-mathis").replace(
+        "script=", "env; exit #"
+    )
+    for given in ({}, {"OFFLOADS": "mine"}):
+        said = subprocess.run(
+            ["bash", "-c", script], capture_output=True, text=True, check=True, env=given
+        )
+        assert f"OFFLOADS={given.get('OFFLOADS', value)}" in said.stdout.split("\n")
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(

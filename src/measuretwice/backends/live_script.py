@@ -124,7 +124,7 @@ def _node_script(lab: Lab, plan: Plan, lab_folder: str) -> str:
     """
     staying = sorted({step.phase for step in lab.file.run.steps if step.stop})
     unlisted = [
-        f'export {name}="${{{name}-{value}}}"'
+        f"[[ -v {name} ]] || {name}={shlex.quote(value)}; export {name}"
         for name, value in environment(plan, as_written=True).items()
         if lab.is_unlisted(name.lower())
     ]
