@@ -65,6 +65,16 @@ def check_case(folder: Path, number: int, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def both_stages(name: str, tmp_path: Path) -> tuple[int, Path]:
+    """Lay out the first try of one of Queues' cases, and its fix; return the case's number and the lab's folder."""
+    queues = load_lab(ROOT, "queues")
+    pitfall, folder = queues.pitfall(name), tmp_path / "queues"
+    LabBook(folder, queues).open(1)
+    for stage, finished_s in (("broken", 1_000), ("fixed", 2_000)):
+        lay_out(queues, pitfall, stage, folder, finished_s)
+    return queues.case_number(pitfall), folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("lab_", "pitfall"), SEVERAL)
 def test_the_printed_check_says_solved(lab_: Lab, pitfall: Pitfall, tmp_path: Path) -> None:
@@ -94,12 +104,7 @@ def test_the_printed_check_says_solved(lab_: Lab, pitfall: Pitfall, tmp_path: Pa
 
 
 def test_each_trial_is_compared_with_itself(tmp_path: Path) -> None:
-    queues = load_lab(ROOT, "queues")
-    pitfall = queues.pitfall("copied-cell")
-    number, folder = queues.case_number(pitfall), tmp_path / "queues"
-    LabBook(folder, queues).open(1)
-    for stage, finished_s in (("broken", 1_000), ("fixed", 2_000)):
-        lay_out(queues, pitfall, stage, folder, finished_s)
+    number, folder = both_stages("copied-cell", tmp_path)
     values: dict[int, list[str]] = {}
     for run in sorted(folder.glob("case-*"), key=lambda run: (run / DONE).stat().st_mtime):
         result = json.loads((run / RESULT).read_text())
@@ -127,12 +132,7 @@ def test_the_newest_try_counts(tmp_path: Path) -> None:
 
 
 def test_a_pipe_keeps_the_question(tmp_path: Path) -> None:
-    queues = load_lab(ROOT, "queues")
-    pitfall = queues.pitfall("copied-cell")
-    number, folder = queues.case_number(pitfall), tmp_path / "queues"
-    LabBook(folder, queues).open(1)
-    for stage, finished_s in (("broken", 1_000), ("fixed", 2_000)):
-        lay_out(queues, pitfall, stage, folder, finished_s)
+    number, folder = both_stages("copied-cell", tmp_path)
     _, said = check_case(folder, number)
     assert "What was it, in your own words?" in said
     [pattern] = re.findall(r"\./lab check (\S+) --diagnosis", said)
