@@ -354,7 +354,8 @@ def _why_no_number(asked: NumberAsked, written: str, numbers: Sequence[float]) -
     unit = quantity_of(asked).unit
     stated = stated_number(written, unit)
     if stated is None:
-        return f"A number is missing: {asked.ask}"
+        missing = f"{written[:20]!r} has no number in it" if written else "A number is missing"
+        return f"{missing}: {asked.ask}"
     value, kind, scale = stated
     if kind not in (None, _kind(unit)):
         return f"{written}: the question asks for {quantity_of(asked).label}."
