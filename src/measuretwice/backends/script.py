@@ -170,7 +170,10 @@ def preamble(
     *,
     listed_only: bool = False,
 ) -> list[str]:
-    """Return the lines that a trial and a live lab begin with: settings, if so only those that lists have, and topology."""
+    """Return the lines that a trial and a live lab begin with: settings and topology.
+
+    With `listed_only` it is for people at a live lab's terminals: settings that lists have, in numbers as they were written.
+    """
     lines = [
         "set -euo pipefail",
         *(emulation.enter if emulation else ()),
@@ -181,7 +184,7 @@ def preamble(
         "# Settings of this trial",
         *(
             f"export {name}={shlex.quote(value)}"
-            for name, value in environment(plan).items()
+            for name, value in environment(plan, as_written=listed_only).items()
             if not (listed_only and _is_unlisted(lab, name))
         ),
     ]
