@@ -32,6 +32,7 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.runs.result import Result
+from measuretwice.runs.series import STEP_S
 from measuretwice.stats import two_samples
 from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms, shaped_goodput_bps
 
@@ -55,6 +56,8 @@ SHORT_FIFOS = ("short-fifo-66", "short-fifo-100")
 TWO_ARMS = ("two-arms", "two-arms-wait-1-ms")
 # The same with 100 Mbit/s on every link; and over a round trip of 100 ms.
 EQUAL_LINKS, LONG_PATH = "equal-links", "two-arms-100-ms"
+# When a run's start is over there, as far as series of ten seconds tell.
+START_S = 20
 WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
 
 
@@ -232,7 +235,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     f.evenness_turns = [
         of["red_shares_less_evenly"] for of in (*verdicts[1:], with_equal_links)
     ] == [False, None, True]
-    _over_a_long_path(f, *far)
+    _over_a_long_path(f, sets, *far)
     f.even_jains = Numbers(
         tuple(
             mean(sets.runs(name, discipline=which), "jains_index")
@@ -264,20 +267,41 @@ def _of_each(sets: RecordedSets, name: str) -> tuple[Sequence[Result], Sequence[
     return sets.runs(name, discipline="pfifo_fast"), sets.runs(name, discipline="red")
 
 
-def _over_a_long_path(f: Facts, fifo: Sequence[Result], red: Sequence[Result]) -> None:
-    """Set what RED's short queue costs where a round trip takes long."""
+def _late_use(sets: RecordedSets, run: Result) -> float:
+    """Return which part of the link, 0 to 1, a run's flows had acknowledged per second once its start is over."""
+    flows = [flow.acked_bytes for flow in sets.series(LONG_PATH, run.trial, run.seed)]
+    steps = range(START_S // STEP_S, min(map(len, flows)))
+    bits = 8 * sum(flow[step] for flow in flows for step in steps)
+    return bits / (STEP_S * len(steps)) / (1e6 * param(run, "rate_mbit"))
+
+
+def _over_a_long_path(
+    f: Facts, sets: RecordedSets, fifo: Sequence[Result], red: Sequence[Result]
+) -> None:
+    """Set what RED's short queue costs where a round trip takes long, with the start and without it."""
+    late = [[_late_use(sets, run) for run in runs] for runs in (fifo, red)]
+    paid = Interval.of_difference(*([100 * part for part in parts] for parts in late), "%", 2)
+    f.far_paid_late = paid
+    f.red_pays_after_the_start = paid.low_value > 100 * NO_DIFFERENCE_RATIO
     f.far_rtt = ms(param(fifo[0], "rtt_ms"))
     f.far_use_fifo, f.far_use_red = (percent(mean(runs, "utilisation"), 3) for runs in (fifo, red))
     f.far_arms = table(
-        ("discipline", "link in use", "ping under load", "Jain's index"),
+        (
+            "discipline",
+            "link in use",
+            f"acknowledged data, part of the link, after {START_S} s",
+            "ping under load",
+            "Jain's index",
+        ),
         (
             (
                 str(runs[0].params["discipline"]),
                 percent(mean(runs, "utilisation"), 3),
+                percent(sum(parts) / len(parts), 3),
                 ms(mean(runs, "busy_ping_mean_ms")),
                 Number(mean(runs, "jains_index")),
             )
-            for runs in (fifo, red)
+            for runs, parts in zip((fifo, red), late, strict=True)
         ),
     )
     f.far_sum_fifo, f.far_sum_red = (mbit(mean(runs, "goodput_bps")) for runs in (fifo, red))
