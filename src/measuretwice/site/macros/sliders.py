@@ -2,7 +2,8 @@
 
 The first has recorded runs and a model between them: what a window carries, buffer / round trip, of all goodput, at most.
 Linux keeps up to half of a buffer for its own use, so the least is half of that; and no window gives a flow more than it
-takes where nothing limits it, which is what it has in the recorded run with the largest buffer.
+takes where nothing limits it, which is what it has in the recorded run with the largest buffer. Where a window could carry
+more than that, the model says nothing, and the table doesn't pretend that it agrees.
 
 The second lets a recorded run's losses come as they came. They are counted as ss counts them, by the sender's
 retransmissions; the interval of p is exact (Clopper and Pearson), that of the goodput the rule for n losses. Time to a
@@ -130,18 +131,25 @@ def windows_table(data: Mapping[str, Any]) -> str:
     """Return the same as a table: each recorded run beside the model."""
     headings = (
         f"beside {data['others']} flows of", "largest socket buffer", f"{data['rival']}'s part, recorded",
-        "times the fair share", "the model: what a window carries",
+        "times the fair share", "what a window of that size carries",
     )  # fmt: skip
     rows = []
     for series in data["series"]:
         for point in series["points"]:
-            low, high = bounds(series, point["bytes"])
             share = point["share"]
             rows.append((
                 series["beside"], f"{point['bytes'] // MIB} MiB", percent(share), sig(share / data["fair"], 2),
-                percent(low) if low == high else f"{percent(low)} to {percent(high)}",
+                _modelled(series, point["bytes"]),
             ))  # fmt: skip
     return markdown_table(headings, rows, "lrrrr")
+
+
+def _modelled(series: Mapping[str, Any], limit_bytes: float) -> str:
+    low, high = bounds(series, limit_bytes)
+    if low == high:
+        return "the window is no limit"
+    most = max(point["share"] for point in series["points"])
+    return f"{percent(low)} or more" if high == most else f"{percent(low)} to {percent(high)}"
 
 
 @macro('losses_over_time(["mtu-fixed"], "romeo/ss.txt")')
