@@ -50,6 +50,23 @@ def test_a_kernel_without_patches_is_set_beside_ours_lab_by_lab() -> None:
     assert str(f.stock.rows[1][0]) == ""
     assert f.stock.rows[2][4] == ""
     assert f.stock_surely_differ.value == 1
+    assert "stock_bbr" not in f
+
+
+@pytest.mark.parametrize(("stock", "alike"), [((0.3, 0.5, 0.4), True), ((0.29, 0.3, 0.31), False)])
+def test_one_bbr_flow_is_told_apart_where_the_clock_makes_a_difference(
+    stock: tuple[float, ...], alike: bool
+) -> None:
+    pairs = load("pairs")
+    made = [
+        pairs.Pair("scale", 5, {}, seed, {"rival_share": (part, ours)})
+        for seed, (part, ours) in enumerate(zip(stock, (0.41, 0.39, 0.4), strict=True), start=1)
+    ]
+    one = {"seconds": 120, "pairs": [pair.to_json() for pair in made]}
+    f = Facts()
+    set_stock(f, {"begun": "2026-11-27", "seconds": 30, "pairs": [], "summary": [], "one_bbr": one})
+    assert f.stock_bbr_ours.middle_value == pytest.approx(40)
+    assert f.clock_takes_nothing_from_bbr is alike
 
 
 def test_verdicts_of_linux_own_tests_are_counted_by_whose_time_it_is() -> None:

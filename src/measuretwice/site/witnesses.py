@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from measuretwice.facts import Facts, Number, Numbers, table, whole
+from measuretwice.facts import Facts, Interval, Number, Numbers, table, whole
 from measuretwice.facts.values import Cell
 
 WITNESS, NS3 = "sample-data/witness.json", "sample-data/against-ns3.json"
@@ -162,6 +162,21 @@ def set_stock(f: Facts, record: Mapping[str, Any]) -> None:
     f.stock_rates = Numbers(
         tuple(row["mean_ratio"] for row in rows if row["value"].endswith("goodput_bps"))
     )
+    if "one_bbr" in record:
+        _set_one_bbr(f, record["one_bbr"])
+
+
+def _set_one_bbr(f: Facts, compared: Mapping[str, Any]) -> None:
+    """Set one BBR flow's part in both kernels, and whether the clock can be why the witness gives it less."""
+    stock, ours = (
+        [100 * pair["values"]["rival_share"][place] for pair in compared["pairs"]]
+        for place in (0, 1)
+    )
+    f.stock_bbr, f.stock_bbr_ours = (Interval.of_mean(parts, "%") for parts in (stock, ours))
+    f.stock_bbr_lasts = whole(compared["seconds"], "s")
+    apart = Interval.of_difference(stock, ours, "%", 2)
+    f.stock_bbr_apart = apart
+    f.clock_takes_nothing_from_bbr = apart.low_value <= 0 <= apart.high_value
 
 
 def _ends(low: float | None, high: float | None) -> str:
