@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ def test_the_socket_buffer_is_slid_by_keyboard_and_dragged(page: Any, address: s
     page.keyboard.press("ArrowRight")
     assert page.inner_text(verdict).startswith("Not recorded, by the model")
     assert page.locator(".plane-again").is_hidden()
+    # Beyond the recorded runs the window is no limit, so there is one number and no range of it.
+    page.keyboard.press("End")
+    assert "takes about" in page.inner_text(verdict)
+    assert not re.search(r"so that is (\S+) to \1 times", page.inner_text(verdict))
+    assert re.search(r"so that is \S+ times", page.inner_text(verdict))
     page.get_by_role("button", name="512").click()
     assert f"{100 * first[2]['share']:.1f}" in page.inner_text(verdict)
     assert "40 % from thousands" in page.inner_text(verdict)

@@ -82,7 +82,7 @@
       const point = recorded();
       const [low, high] = bounds(series, bytes());
       const share = point ? point.share : Math.sqrt(low * high);
-      const times = point ? sig(share / data.fair, 2) : `${sig(low / data.fair, 2)} to ${sig(high / data.fair, 2)}`;
+      const times = point || low === high ? sig(share / data.fair, 2) : `${sig(low / data.fair, 2)} to ${sig(high / data.fair, 2)}`;
       const what = point ? percent(share) : low === high ? `about ${percent(low)}` : `${percent(low)} to ${percent(high)}`;
       const first = point ? `Recorded, with ${mib(bytes())}: ` : `Not recorded, by the model, with ${mib(bytes())}: `;
       says.classList.toggle("applies", Boolean(point));
