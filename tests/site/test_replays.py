@@ -15,7 +15,7 @@ from browsing import opened
 from measuretwice.lab import find_labs, load_lab, read_lab
 from measuretwice.runs.folder import raw_files
 from measuretwice.site.macros import LabContext
-from measuretwice.site.macros.replay_data import SLOW_START, traces_data
+from measuretwice.site.macros.replay_data import RECOVERY, SLOW_START, traces_data
 from measuretwice.tcp.traces import window_arrivals
 
 ROOT = Path(__file__).parents[2]
@@ -296,6 +296,22 @@ def test_all_but_bbr_begin_in_slow_start(states: dict[str, list[str]]) -> None:
     for name in ("Reno", "CUBIC", "Vegas"):
         assert states[name][0] == SLOW_START
         assert 0 < share(states[name], "slow start") < 0.1
+
+
+@pytest.mark.slow
+def test_a_window_that_repairs_a_loss_is_not_said_to_grow(states: dict[str, list[str]]) -> None:
+    """Below ssthresh isn't always slow start, and after a loss no window grows: what is said goes with what is drawn."""
+    words = LabContext(ROOT, load_lab(ROOT, "variants"))
+    for run in traces_data(words, words.runs("signatures"))["runs"]:
+        if run["name"] not in ("Reno", "CUBIC"):
+            continue
+        windows, said = list(accumulate(run["cwnd"])), states[run["name"]]
+        after_a_loss = said[said.index(RECOVERY) :]
+        assert SLOW_START not in after_a_loss, run["name"]
+        falls = [n for n in range(1, len(said)) if windows[n] < 0.97 * windows[n - 1]]
+        assert falls
+        told = sum("adds" not in said[n] and SLOW_START != said[n] for n in falls)
+        assert told > 0.9 * len(falls), (run["name"], told, len(falls))
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ ALGORITHMS = {
     "highspeed": "HighSpeed",
 }
 SLOW_START = "slow start: doubles in a round trip"
+RECOVERY = "recovering: sends again what was lost, and its window doesn't grow"
 
 
 def packets_data(context: LabContext, results: Sequence[Result]) -> dict[str, Any]:
@@ -151,10 +152,13 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
     epochs: list[Epoch] = []
     if algorithm == "cubic":
         epochs = cubic_epochs(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
+    repairing = _repairing(samples, trace.local_port)
     activities = []
     for n in range(count):
         cwnd, threshold = trace.cwnd_segments[n], trace.ssthresh_segments[n]
-        if threshold is None or cwnd < threshold:
+        if trace.time_s[n] in repairing:
+            activities.append(RECOVERY)
+        elif threshold is None or cwnd < threshold:
             activities.append(SLOW_START)
         elif algorithm == "cubic":
             activities.append(_cubic(trace.time_s[n] - trace.time_s[0], epochs))
@@ -165,6 +169,17 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
         else:
             activities.append("adds one segment a round trip")
     return activities
+
+
+def _repairing(samples: Sequence[SsSample], port: int) -> set[float]:
+    """Return the samples' times at which a connection has losses that aren't repaired yet: until then its window neither
+    doubles nor grows, though it may lie below ssthresh (RFC 6937)."""
+    return {
+        sample.time_s
+        for sample in samples
+        for socket in sample.sockets
+        if socket.local_port == port and (socket.retrans_now or socket.lost_segments)
+    }
 
 
 def _bbr(gain: float, window_segments: int) -> str:
