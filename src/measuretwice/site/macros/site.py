@@ -307,7 +307,7 @@ def get_kit(site: SiteContext, name: str = "") -> Block:
         return Block(f"```sh\ngit clone {address} measure-twice && cd measure-twice{begin}\n```\n")
     return Block(
         f"```sh\nunzip measure-twice.zip && cd measure-twice{begin}\n```\n\n"
-        "The kit is one archive. Whoever gave you this site has it; this copy names no address to fetch it from.\n"
+        "The kit is one archive. Ask whoever gave you this site for `measure-twice.zip`.\n"
         "{ .kit-says }\n"
     )
 
