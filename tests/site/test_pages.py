@@ -430,3 +430,15 @@ def test_no_title_says_the_site_s_name_twice(student: Path) -> None:
     for page in student.rglob("index.html"):
         [title] = re.findall("<title>(.*?)</title>", page.read_text(encoding="utf-8"))[:1] or [""]
         assert title.count("Measure Twice") <= 1, page
+
+
+def test_the_title_of_a_module_s_page_says_of_which_module_it_is(student: Path) -> None:
+    """Five modules have a case 5, and each has its questions: a search engine shows a title alone."""
+    titles = {}
+    for page in (student / "modules").glob("*/*/index.html"):
+        if page.parent.name != "print":
+            [title] = re.findall("<title>(.*?)</title>", page.read_text(encoding="utf-8"))[:1]
+            module = page.parents[1].name.partition("-")[2].capitalize()
+            assert title.startswith(module), page
+            titles[page] = title
+    assert len(set(titles.values())) == len(titles) > 60

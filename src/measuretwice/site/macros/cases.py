@@ -60,7 +60,7 @@ def case_page(context: LabContext, name: str) -> str:
 
 @macro('case_facts("mtu")')
 def case_facts(context: LabContext, name: str) -> Block:
-    """The line below a case's heading: which of how many, its minutes, and the cases beside it."""
+    """The line below a case's heading: its module, which of how many, its minutes, and the cases beside it."""
     cases = context.lab.file.pitfalls
     number, minutes = case_number(context, name), context.lab.pitfall(name).minutes
     beside = [
@@ -68,7 +68,8 @@ def case_facts(context: LabContext, name: str) -> Block:
         for label, index in (("Previous", number - 2), ("Next", number))
         if 0 <= index < len(cases)
     ]
-    facts = [f"Case {number} of {len(cases)} · {minutes} min", *beside]
+    module = f"[{context.lab.name.capitalize()}](index.md)"
+    facts = [f"{module} · Case {number} of {len(cases)} · {minutes} min", *beside]
     return Block(f"{' '.join(facts)}\n{{ .case-facts }}")
 
 
