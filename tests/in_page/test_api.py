@@ -579,6 +579,6 @@ def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     assert problem.startswith("relay=on is too much for the browser's machine: use the virtual")
     words = LabContext(ROOT, load_lab(ROOT, "variants"), runs_here=True)
     first, mended = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
-    assert first.startswith("This network is too much for a page's machine. Use a terminal")
+    assert first.startswith("This network is too large for the machine in a page. Use a terminal")
     assert "data-here=" in mended
     assert "data-here=" in fix_run(words, "terminated-tcp", diagnosed=True)

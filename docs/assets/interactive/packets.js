@@ -153,7 +153,7 @@
     const byId = (list, id) => list.find((item) => item.id === id);
     const algorithmChoice = choice("packets-algorithm", "Algorithm", data.algorithms.map((option) => [option.id, option.name, option.id]),
       (id) => { time.stop(); algorithm = byId(data.algorithms, id); take(); });
-    const disciplineChoice = choice("packets-discipline", "What rules the queue", data.disciplines.map((option) => [option.id, option.name, option.colour]),
+    const disciplineChoice = choice("packets-discipline", "Queue discipline", data.disciplines.map((option) => [option.id, option.name, option.colour]),
       (id) => { time.stop(); discipline = byId(data.disciplines, id); take(); });
     const extent = choice("packets-span", "In view", [[end, "all of it"], [1, "1 s"]], (seconds) => { span = Number(seconds); time.go(time.time); });
     const act = async (step, done) => {

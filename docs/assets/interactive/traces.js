@@ -66,7 +66,7 @@
       span = Number(seconds);
       time.go(time.time);
     };
-    const ahead = choice("traces-run", "In front", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
+    const ahead = choice("traces-run", "Highlight", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
     const extent = choice("traces-span", "In view", spans, look);
     const others = h("input", { type: "checkbox", checked: true, onchange: () => { beside = others.checked; draw(); time.go(time.time); } });
     const act = (step, done) => {
@@ -79,7 +79,7 @@
     };
     live.append(
       h("div", { class: "aside" }, story(data.steps, act), ahead,
-        h("label", { class: "also" }, others, "the others beside it"), extent),
+        h("label", { class: "also" }, others, "show the others as well"), extent),
       h("div", { class: "stage" }, board.element, time.element, says, table));
     board.laid = () => time.go(time.time);
     draw();

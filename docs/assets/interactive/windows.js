@@ -127,7 +127,7 @@
         ...data.series.map((option, n) => h("label", {},
           h("input", { type: "radio", name: "windows-beside", value: n, checked: n === 0, onchange: () => { series = option; offer(); go(step); } }), ` ${option.beside}`)))),
       buttons, box,
-      h("div", {}, h("label", { for: "windows-bytes" }, "Slide the hosts’ largest socket buffer"), slider),
+      h("div", {}, h("label", { for: "windows-bytes" }, "Largest socket buffer on the hosts"), slider),
       h("div", {}, h("p", { class: "plane-caption" }, `The link: ${data.rival}’s part, and the other ${count(data.others)} flows’`), link),
       says, again);
     const redraw = plane(box, HIGH, draw, (place) => go(FINE * Math.log2(x.back(place) / data.bytes[0])));

@@ -40,7 +40,7 @@ def audit(
     rtt: str | None,
     as_json: bool,
 ) -> int:
-    """Audit a table of results, anybody's: which rows can't be true, and why.
+    """Find the rows in a table of results that can't be true, and say why.
 
     FILE.csv has a line of headings, then a line for each flow or run: rates, bytes and times, round-trip times, losses
     and halvings; or sums, squares and Jain's indices; shares; constants. A Markdown file may have several tables.

@@ -53,7 +53,7 @@ def check(
     limits: bool,
     as_json: bool,
 ) -> int:
-    """Diagnose runs: is each what it was meant to be?
+    """Diagnose runs: did each measure what it was meant to?
 
     RUN is a folder that ./lab run made, an archive of such folders, or files of your own from any
     testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input,

@@ -36,7 +36,7 @@ HOST_QDISCS = ("netem", "htb")
 @click.command()
 @AS_JSON
 def doctor(as_json: bool) -> int:
-    """Say what this machine can run, and what to do about the rest."""
+    """Check what this machine can run, and how to fix the rest."""
     root = root_folder()
     facts = examine(root)
     if as_json:

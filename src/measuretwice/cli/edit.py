@@ -28,7 +28,7 @@ from measuretwice.runs.folder import give_back
 @click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
 @OUT
 def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
-    """Make your own copy of LAB's node scripts and settings, to change them and to run them.
+    """Make your own copy of LAB's node scripts and settings, to change and run.
 
     It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
     there already is never overwritten.

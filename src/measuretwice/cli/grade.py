@@ -106,7 +106,7 @@ FAILED = "could not be run again: see what ./lab grade says"
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
-    help="Submissions, and runs, at a time.  [default: one a CPU]",
+    help="Submissions, and runs, in parallel.  [default: one per CPU]",
 )
 @AS_JSON
 def grade(

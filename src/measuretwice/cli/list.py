@@ -31,7 +31,7 @@ from measuretwice.lab.schema.parameters import Parameter
 )
 @AS_JSON
 def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) -> int:
-    """List the labs and their cases: what is seen, not why. For one LAB, its trials and settings too."""
+    """List the labs and their cases by symptom. For one LAB, list its trials and settings too."""
     root = root_folder()
     if causes:
         refuse("what is wrong in each case")

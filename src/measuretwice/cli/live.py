@@ -139,7 +139,7 @@ def _open_tmux(root: Path, lab: Lab) -> int:
 @click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--lab", "lab_name", metavar="LAB", help="Which lab, if two that are up have NODE.")
 def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
-    """Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there.
+    """Open a shell on NODE of the running lab in this terminal, or run COMMAND there.
 
     You are root there, and only there. Files go into the node's own folder.
     """
@@ -239,7 +239,7 @@ class _Terminal:
 @click.command()
 @click.argument("lab_name", metavar="[LAB]", required=False)
 def down(lab_name: str | None) -> int:
-    """Take down the lab that is up, or all of them. What was written on nodes stays."""
+    """Take down the running lab, or all of them. Files written on nodes stay."""
     root = root_folder()
     up = lives.all_up(terminal.default_out(root))
     if lab_name:
@@ -261,7 +261,7 @@ def down(lab_name: str | None) -> int:
 @click.command()
 @AS_JSON
 def status(as_json: bool) -> int:
-    """Say which labs are up, since when, and where their files go."""
+    """Show which labs are running, since when, and where their files go."""
     root = root_folder()
     up = lives.all_up(terminal.default_out(root))
     if as_json:

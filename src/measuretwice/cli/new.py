@@ -12,7 +12,7 @@ from measuretwice.lab.new import add_pages, copy_lab
 @click.argument("name", metavar="NAME")
 @click.option("--like", metavar="LAB", help="The lab to copy.  [default: the first, the smallest]")
 def new(name: str, like: str | None) -> int:
-    """Begin a lab of your own: a copy of one that runs, as labs/NN-NAME/.
+    """Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/.
 
     It is a draft: it can be listed, run, checked and changed, and no page shows it yet.
     """

@@ -71,9 +71,9 @@ JOBS = click.option(
     "--jobs",
     type=Jobs(),
     metavar=Jobs.name,
-    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
+    help="Trials to run in parallel, or a Dask cluster to run them on.  [default: one per CPU]",
 )
-FRESH = click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+FRESH = click.option("--fresh", is_flag=True, help="Measure again what has already been measured.")
 NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
 PITFALL = click.option(
     "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
@@ -92,7 +92,7 @@ CASE = click.option(
 SHOW_ME = click.option(
     "--show-me",
     is_flag=True,
-    help="Run the case with its mistake fixed, instead of finding it yourself.",
+    help="Run the case with its mistake already fixed.",
 )
 NO_EDIT = click.option(
     "--no-edit", is_flag=True, help="Use the lab's own node scripts, not your copy from ./lab edit."

@@ -36,7 +36,9 @@ from measuretwice.runs.result import Result
 )
 @click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Trials to run in parallel.  [default: one per CPU]",
 )
 @AS_JSON
 def record(

@@ -80,7 +80,7 @@ from measuretwice.runs.result import Result
 @click.option(
     "--seed",
     type=SEED,
-    help="The number that all randomness starts from.  [default: 1; for a case, your lab book's]",
+    help="The seed of all randomness.  [default: 1; for a case, your lab book's]",
 )
 @click.option(
     "--repeat",
@@ -112,7 +112,7 @@ from measuretwice.runs.result import Result
     "--wall-limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Give a trial up after this much real time.  [default: 120 s + its duration]",
+    help="Abandon a trial after this much real time.  [default: 120 s + its duration]",
 )
 @FRESH
 @NO_EDIT

@@ -37,7 +37,7 @@ LEAST_ROOM = 24
 @click.option("--text", "as_text", is_flag=True, help="The file word for word.")
 @AS_JSON
 def show(target: Path, what: str | None, node: str | None, as_text: bool, as_json: bool) -> int:
-    """Make one raw file readable: its values, with what each field means and where it stands.
+    """Make one raw file readable: its values, what each field means, and where it is.
 
     RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
     Without WHAT, this lists what there is. WHAT is a word from that list, such as qdisc, ss, ping

@@ -33,7 +33,7 @@ from measuretwice.runs.first_try_history import START, so_far
 @click.option(
     "--seed",
     type=SEED,
-    help="The number that all randomness starts from.  [default: your lab book's]",
+    help="The seed of all randomness.  [default: your lab book's]",
 )
 @JOBS
 @OUT
@@ -51,7 +51,7 @@ def start(
     open_it: bool,
     as_json: bool,
 ) -> int:
-    """Make your own first try, with the settings that come naturally, and see what comes out.
+    """Make your own first try, with the settings that come naturally, and see how it turns out.
 
     LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
     runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.

@@ -129,7 +129,7 @@ def _run_panel(
     why = _why_not(context.lab, runs)
     # What it is may be what the case is about, and what is fixed.
     if kind != "mend" and any(too_much(context.lab, params) for params in runs):
-        why = "This network is too much for a page's machine."
+        why = "This network is too large for the machine in a page."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
     sent = _packets_of(context, like) if like else None
@@ -157,7 +157,7 @@ def _packets_of(context: LabContext, name: str) -> float | None:
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
     seconds = sum(likely_seconds(params, COST) for params in runs)
     if not (why := _cannot(lab, runs)) and seconds > LONGEST_S:
-        return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
+        return f"In a page this would take about {round(seconds / 3600, 1):g} hours."
     return why
 
 
@@ -166,7 +166,7 @@ def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
     memory = lab.file.run.memory
     fitted = [{**params, **fitted_memory(lab, params)} for params in runs]
     if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
-        return "That many flows need more memory than a page's machine has."
+        return "That many flows need more memory than the machine in a page has."
     return ""
 
 
@@ -203,8 +203,8 @@ def terminals(
         FIRST_WAY: _code(run),
         **({"in this page": page} if page else {}),
         "live terminals": live_terminals(lab, options, live),
-        "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
-        f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
+        "own kernel": "As root, in network namespaces. Everything is undone at the end. If your kernel lacks "
+        f"something, the command tells you first.\n\n{_code(f'sudo {run} --on host')}",
         "testbed": _testbed(lab, run, params, veiled=veiled),
     }
     return Block(
@@ -226,9 +226,9 @@ def live_terminals(lab: Lab, options: str, panel: str) -> str:
     # As in a trial: what counts from the beginning, and how all was set, is asked before the test.
     rows += ["| each | `snapshot.sh before .` |", *_typed(lab, [*run.measure, *run.conclude])]
     if any(step.stop for step in run.steps):
-        rows.append("| those that stayed | Ctrl-C, or `kill %1` where you wrote `&` |")
+        rows.append("| those that are still running | Ctrl-C, or `kill %1` where you wrote `&` |")
     rows.append("| each | `snapshot.sh after .` |")
-    apart = "After a command that stays, or isn't to be waited for, go on in another terminal, or end its line with `&`."
+    apart = "If a command stays, or you needn't wait for it, go on in another terminal, or end its line with `&`."
     up = _code(f"./lab up {lab.name} {options}")
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if panel:
@@ -280,7 +280,7 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> s
         "",
         _code(f"{run} --on nodes.toml"),
         "",
-        "Or by hand, in a checkout on each. The settings are packed, so that they don't tell you what you are "
+        "Or by hand, in a checkout on each. The settings are encoded, so that they don't give away what you are "
         "looking for:"
         if veiled
         else "Or by hand, in a checkout on each:",

@@ -30,9 +30,9 @@ from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 SUMMARIES = {
-    "prediction": "What the recorded run measured. Open it once you have predicted, or just to be shown",
-    "judgement": "The question that solves the case. Open it once you have written down your diagnosis",
-    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
+    "prediction": "What the recorded run measured. Open it after your prediction, or if you only want to read",
+    "judgement": "The question that solves the case. Open it after your diagnosis",
+    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or if you only want to read",
 }
 FOLD_END = "</section>\n</details>\n"
 # A question's heading and points, and what is asked; the cases that it is about.
@@ -85,7 +85,7 @@ def predict(context: LabContext, name: str) -> Block:
         quantity=quantity_of(predict).label,
     )
     return Block(
-        f"**{predict.ask}** Write it down before you go on.{_dealt(context, name)}\n\n{field}"
+        f"**{predict.ask}** Write your answer down before you go on.{_dealt(context, name)}\n\n{field}"
     )
 
 
@@ -95,12 +95,12 @@ def _dealt(context: LabContext, name: str) -> str:
     if staged.trials or not (ranges := context.lab.varied(staged)):
         return ""
     near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
-    says = "`./lab run` says which before it asks for your prediction"
+    says = "`./lab run` prints them before it asks for your prediction"
     if context.runs_here:
-        says += "; in a browser, the button **My run’s values** says them, in the tab **in this page** below"
+        says += "; in a browser, press **My run’s values** in the tab **in this page** below"
     return (
         "\n\nThe numbers on this page are the recorded run's. "
-        f"Your own run is dealt other values, near them ({near}); {says}.\n{{ .recorded }}"
+        f"Your own run gets slightly different ones ({near}); {says}.\n{{ .recorded }}"
     )
 
 
@@ -292,11 +292,11 @@ def begin(context: LabContext) -> Block:
     about = first_try_of(context.lab)
     step = about.steps[0]
     parts = [
-        f"Here is a claim: **{about.claim}.** Test it before you read on.",
+        f"The claim: **{about.claim}.** Test it before you read on.",
         f"**{about.ask}** Write it down.",
         answer_field(context, "start", "prediction", about.ask),
         f"```sh\n./lab start {context.lab.name}\n```",
-        "The settings are those that one would choose on a first day. The numbers are your own: they come from your "
+        "The settings are those you would choose on a first day. The numbers are your own, because they come from your "
         "[lab book](../../start/half-an-hour.md#solve-a-case)'s seed.",
     ]
     if context.runs_here:
@@ -309,7 +309,7 @@ def begin(context: LabContext) -> Block:
         parts += [
             folded_behind("prediction"),
             "\n".join(f"- {line}" for line in outcome.lines),
-            f"{outcome.counted} {outcome.judged} These are the recorded runs; yours differ a little.",
+            f"{outcome.counted} {outcome.judged} These are the recorded runs. Yours will differ a little.",
             FOLD_END,
         ]
     parts.append(

@@ -117,7 +117,7 @@ def selected_object(
     if missing := [key for key in keys if key not in item]:
         raise UserError(f"{of_set}: {file} has no {missing[0]}; it has {', '.join(item)}")
     shown = {key: item[key] for key in keys} if keys else item
-    return json.dumps(shown, indent=2), f"`{file}`, one object laid out for reading"
+    return json.dumps(shown, indent=2), f"`{file}`, one object, reformatted"
 
 
 def _block(run_dir: Path, title: str, quoted: tuple[str, str]) -> Block:
@@ -196,7 +196,7 @@ def _counters(run_dir: Path, node: str, names: Sequence[str]) -> Block:
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counters laid out for reading"
+    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counters, reformatted"
     return _block(run_dir, f"{node}: nstat -az", ("\n".join(lines), what))
 
 

@@ -277,7 +277,7 @@ def finding(context: LabContext, name: str) -> FindingWords:
 
 
 # A case's page says itself which trial it is of, and has to be short. Whether it came out so is what a case asks.
-AS_MEANT = "As it was meant."
+AS_MEANT = "The intended set-up."
 
 
 @macro("network()")
@@ -291,7 +291,7 @@ def network(
     params = trial_params(context.lab, number) | (_meant(context, case, told) if case else {})
     drawn = sketch(context.lab, params)
     title = f"The network of {context.lab.name}, trial {number}"
-    caption = f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
+    caption = f"The network, with the settings of trial {number}. The text beside an arrow is what happens to packets going that way."
     return _figure(drawn, title, AS_MEANT if case else caption, small=bool(case))
 
 
