@@ -444,8 +444,9 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     shares = column([default, middle, large], "rival_share")
     f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
     parts = [shares[2], *(part / 100 for part in _other_parts_of_bbr(f, sets))]
-    if sets.is_recorded(LARGE_WAIT):
-        parts.append(measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share"))
+    at_1_ms = measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share")
+    f.bbr_large_wait = percent(at_1_ms)
+    parts.append(at_1_ms)
     f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
     f.bbr_large_is_near_40 = BBR_TAKES[0] <= shares[2] <= BBR_TAKES[1]
     both = [default]
