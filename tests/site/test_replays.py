@@ -310,7 +310,7 @@ def test_a_window_that_repairs_a_loss_is_not_said_to_grow(states: dict[str, list
         assert SLOW_START not in after_a_loss, run["name"]
         falls = [n for n in range(1, len(said)) if windows[n] < 0.97 * windows[n - 1]]
         assert falls
-        told = sum("adds" not in said[n] and SLOW_START != said[n] for n in falls)
+        told = sum("adds" not in said[n] and said[n] != SLOW_START for n in falls)
         assert told > 0.9 * len(falls), (run["name"], told, len(falls))
 
 
