@@ -280,7 +280,8 @@ def _over_a_long_path(
 ) -> None:
     """Set what RED's short queue costs where a round trip takes long, with the start and without it."""
     late = [[_late_use(sets, run) for run in runs] for runs in (fifo, red)]
-    paid = Interval.of_difference(*([100 * part for part in parts] for parts in late), "%", 2)
+    late_fifo, late_red = ([100 * part for part in parts] for parts in late)
+    paid = Interval.of_difference(late_fifo, late_red, "%", 2)
     f.far_paid_late = paid
     f.red_pays_after_the_start = paid.low_value > 100 * NO_DIFFERENCE_RATIO
     f.far_rtt = ms(param(fifo[0], "rtt_ms"))
