@@ -73,7 +73,8 @@ def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(student: Path
     for lab, number, pitfall in CASES:
         several = len(lab.file.pitfalls)
         beside = ["Previous"] * (number > 1) + ["Next"] * (number < several)
-        facts = [f"Case {number} of {several} · {pitfall.minutes} min", *beside]
+        module = lab.name.capitalize()
+        facts = [f"{module} · Case {number} of {several} · {pitfall.minutes} min", *beside]
         assert read(student, lab, number).facts == " ".join(facts), (lab.name, number)
         assert 5 <= pitfall.minutes <= 30, (lab.name, number)
 
