@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 {
     double rtt_ms = 20, loss_ratio = 0, rate_mbit = 100, duration_s = 60, warmup_s = 0, spread_s = 0;
     double red_min = 0, red_max = 0, red_probability = 0.02;
-    uint32_t mss_bytes = 1460, flows = 1, seed = 1, buffer_bytes = 1000000000;
+    uint32_t mss_bytes = 1460, flows = 1, seed = 1, buffer_bytes = 1000000000, send_buffer_bytes = 32 << 20;
     bool plain = false, timestamps = false;
     std::string queue = "fifo", algorithm = "LinuxReno";
     CommandLine cmd;
@@ -81,6 +81,7 @@ int main(int argc, char **argv)
     cmd.AddValue("flows", "how many", flows);
     cmd.AddValue("seed", "ns-3's run number", seed);
     cmd.AddValue("buffer_bytes", "the queue's room", buffer_bytes);
+    cmd.AddValue("send_buffer_bytes", "the senders' buffers", send_buffer_bytes);
     cmd.AddValue("queue", "fifo or red", queue);
     cmd.AddValue("red_min_bytes", "RED's min", red_min);
     cmd.AddValue("red_max_bytes", "RED's max", red_max);
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     RngSeedManager::SetRun(seed);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::Tcp" + algorithm));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(mss_bytes));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(32 << 20));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(send_buffer_bytes));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(32 << 20));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(timestamps));
     if (!plain) {
