@@ -10,16 +10,14 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import call_lab
+from page_worker import FACTS, Worker, add_recorded, give
 
 from measuretwice.backends.browser import ALGORITHMS
 from measuretwice.base.files import read_object
@@ -27,76 +25,11 @@ from measuretwice.book.lab_book import read_notes
 from measuretwice.in_page.api import PageApi
 from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
 from measuretwice.report.markdown import read_answers
-from measuretwice.runs.folder import raw_folder
 from measuretwice.site.machine import kit_archive
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.browser_run import fix_run, stage_run
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "sample-data"
-FACTS = json.dumps({"version": "7.2", "programs": {"bash": "5.2"}})
-# A worker of a page: requests come a line each, and so do answers. -I and -S: nothing of this machine's is found.
-WORKER = """
-import json, sys
-sys.path[:0] = [f"{sys.argv[1]}/{name}" for name in ("src/measuretwice/in_page/shims", "src", "libraries")]
-from measuretwice.in_page.api import PageApi
-api = PageApi(sys.argv[1], sys.argv[2], "0123456789abcdef", sys.argv[3])
-for line in sys.stdin:
-    what, request = json.loads(line)
-    print(api.ask(what, json.dumps(request)), flush=True)
-"""
-
-
-class Worker:
-    def __init__(self, kit: Path, runs: Path) -> None:
-        self.runs = runs
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", WORKER, str(kit), str(runs), FACTS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    @property
-    def book(self) -> str:
-        """The lab book of mathis."""
-        return (self.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
-
-    def whole(self, work: str, /, **request: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps([work, request]), file=self.process.stdin, flush=True)
-        return dict(json.loads(self.process.stdout.readline()))
-
-    def ask(self, work: str, /, **request: Any) -> Any:
-        reply = self.whole(work, **request)
-        assert "answer" in reply, reply
-        return reply["answer"]
-
-    def problem(self, work: str, /, **request: Any) -> str:
-        return str(self.whole(work, **request)["problem"])
-
-    def run(self, lab: str, given: str, **request: Any) -> str:
-        """A run as a page makes it, where the machine prints what a recorded run did; return its folder's name."""
-        [job] = self.ask("plan", lab=lab, **request)["jobs"]
-        self.ask("begin", folder=job["folder"])
-        self.ask("conclude", folder=job["folder"], given=give(self, given), said="")
-        return str(job["folder"])
-
-
-@pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kit")
-    with zipfile.ZipFile(io.BytesIO(kit_archive(ROOT))) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-@pytest.fixture
-def worker(kit: Path, tmp_path: Path) -> Iterator[Worker]:
-    worker = Worker(kit, tmp_path / "runs")
-    yield worker
-    worker.process.communicate(timeout=60)
 
 
 def said_here(*words: str | Path) -> str:
@@ -165,22 +98,6 @@ def test_a_question_is_judged_by_the_readers_own_runs(worker: Worker) -> None:
     notes = read_notes((worker.runs / "queues/lab-book.md").read_text(encoding="utf-8"))[5]
     assert notes.mended
     assert len(notes.judgements) == 2
-
-
-def add_recorded(packed: tarfile.TarFile, recorded: str) -> None:
-    """Put a recorded run's raw files into a tar file."""
-    [run] = (path.parent for path in (SAMPLES / recorded).rglob("DONE"))
-    with raw_folder(run) as raw:
-        packed.add(raw, "raw")
-
-
-def give(worker: Worker, recorded: str) -> str:
-    """What a machine would have given: the raw files of a recorded run, as a tar file."""
-    tar = worker.runs.with_name("given.tar")
-    with tarfile.open(tar, "w") as packed:
-        add_recorded(packed, recorded)
-        packed.addfile(tarfile.TarInfo("raw/finished"), io.BytesIO())
-    return str(tar)
 
 
 def kinds_of(worker: Worker, case: int) -> list[str]:
