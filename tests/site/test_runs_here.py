@@ -184,6 +184,9 @@ def test_a_question_is_judged_by_the_runs_of_this_browser(page: Any, address: st
         form.locator("button").click()
         form.locator("[role=status]").get_by_text(says).wait_for()
     assert page.locator("details.behind[data-behind=diagnosis]").get_attribute("open") is not None
+    panel.get_by_role("button", name="Is something off?").click()
+    panel.get_by_text("Case 5 is solved").wait_for()
+    assert not panel.locator(".here-finding").count()
 
 
 # The deviation that this browser's run of case 5 of the queues lab gives.

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,27 @@ class Worker:
         self.ask("begin", folder=job["folder"])
         self.ask("conclude", folder=job["folder"], given=give(self, given), said="")
         return str(job["folder"])
+
+    def run_all(self, lab: str, *given: str, **request: Any) -> list[str]:
+        """All runs of a task, where the machine prints for each what a run of these recorded sets did: that of its trial and
+        seed, or of the trial's last seed before that; return the folders' names in the task's order."""
+        jobs = self.ask("plan", lab=lab, **request)["jobs"]
+        folders = []
+        while jobs:
+            for job in jobs:
+                folders.append(str(job["folder"]))
+                if not job["finished"]:
+                    self.ask("begin", folder=job["folder"])
+                    tar = give(self, nearest(given, job["trial"], job["seed"]))
+                    self.ask("conclude", folder=job["folder"], given=tar, said="")
+            jobs = self.ask("finish").get("jobs", [])
+        return folders
+
+
+def nearest(sets: Sequence[str], trial: int, seed: int) -> str:
+    """The recorded run of a trial in one of these sets, with this seed or the last before it."""
+    names = (f"{name}/trial-{trial:02d}-seed{n}" for n in range(seed, 0, -1) for name in sets)
+    return next(name for name in names if (SAMPLES / name).is_dir())
 
 
 def add_recorded(packed: tarfile.TarFile, recorded: str) -> None:

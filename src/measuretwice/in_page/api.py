@@ -231,8 +231,9 @@ class PageApi:
         documents = [check_one(self._root, run, hint) for run in runs]
         documents += check_together(self._root, documents, hint)
         questions = Questions(self._root, runs)
+        superseded = questions.superseded(documents)
         books.leave_out({question.key for question in questions.answered})
-        documents = without(books.superseded(documents), documents)
+        documents = without(superseded | books.superseded(documents), documents)
         outcomes = books.note_outcomes(documents)
         off = {str(run) for run in runs} if any(d["findings"] for d in documents) else set()
         lines = [
