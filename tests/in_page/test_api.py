@@ -248,6 +248,12 @@ def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
         ({"lab": "mathis", "case": 5, "seed": 1.5}, "seed 1.5: expected a whole number from 0 to"),
         ({"lab": "mathis", "case": 5, "seed": -3}, "seed -3: expected a whole number from 0 to"),
         ({"lab": "mathis", "trials": "7", "seed": 99999999999999}, "0 to 2147483647"),
+        ({"lab": "mathis", "trials": "7", "repeat": 0}, "0 runs of each trial: expected a whole"),
+        (
+            {"lab": "mathis", "case": 13, "repeat": True},
+            "True runs of each trial: expected a whole",
+        ),
+        ({"lab": "mathis", "case": 13, "repeat": 10001}, "a whole number from 1 to 10000"),
         ({"lab": "mathis", "case": 5, "changes": ["congestion_control=quux"]}, "quux: the browser"),
         ({"lab": "scale", "trials": "1", "changes": ["scale=core"]}, "more memory"),
     ],

@@ -1,14 +1,15 @@
-"""Cases that an answer to a question solves, from a page alone."""
+"""Cases that no changed setting solves, from a page alone: by how many runs there are, and by an answer to a question."""
 
 from __future__ import annotations
 
 import pytest
-from all_cases import CASES
+from all_cases import CASES, ROOT
 from command_line import call_lab
 from page_worker import Worker
 
+from measuretwice.book.lab_book import read_notes
 from measuretwice.book.prediction import number_of
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, load_lab, select_trials
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.result import read_result
 
@@ -31,6 +32,60 @@ def found(
     """How many findings a page lists of these runs, and what it says below them."""
     answer = worker.ask("check", lab=lab, folders=folders, **written)
     return sum(len(document["findings"]) for document in answer["documents"]), answer["said"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lab_name", "name", "repeat"),
+    [
+        # As often as the first try had one trial at most.
+        ("mathis", "cherry-picking", 3),
+        ("variants", "one-server", 3),
+        pytest.param("buffers", "one-run", 30, marks=pytest.mark.nightly(BY_DAY)),
+    ],
+)
+def test_a_case_is_solved_by_how_many_runs_there_are(
+    worker: Worker, lab_name: str, name: str, repeat: int
+) -> None:
+    lab = load_lab(ROOT, lab_name)
+    pitfall = lab.pitfall(name)
+    case, trials = lab.case_number(pitfall), select_trials(lab, str(pitfall.trials))
+    begin = f"{lab.folder.name}/case-{case:02d}"
+    sets = (f"{begin}-broken", f"{begin}-fixed")
+    first = worker.run_all(lab_name, *sets, case=case, seed=1, predicted="5")
+    findings, said = found(worker, lab_name, first)
+    assert findings
+    assert "write down your diagnosis" in said
+    diagnoses = {str(case): "how many runs there were"}
+    _, said = found(worker, lab_name, first, diagnoses=diagnoses)
+    assert "No setting is to change, but how many runs there are" in said
+    assert "“How many runs”" in said
+    assert "./lab" not in said
+    # Without the field's number the same runs are there already.
+    assert all(job["finished"] for job in worker.ask("plan", lab=lab_name, case=case)["jobs"])
+
+    planned = worker.ask("plan", lab=lab_name, case=case, repeat=repeat)["jobs"]
+    # As --repeat has it: seeds count up from the book's, and folders are called by them.
+    wanted = [(trial, seed) for seed in range(1, repeat + 1) for trial in trials]
+    assert [(job["trial"], job["seed"]) for job in planned] == wanted
+    assert all(
+        job["folder"].startswith(f"case-{case:02d}-trial-{job['trial']:02d}-seed{job['seed']}-")
+        for job in planned
+    )
+    kept = {job["folder"] for job in planned if job["finished"]}
+    assert kept <= {*first}
+    assert len(kept) >= len(trials)
+    runs = worker.run_all(lab_name, *sets, case=case, repeat=repeat, predicted="6")
+    findings, said = found(worker, lab_name, sorted({*first, *runs}))
+    assert findings == 0
+    assert f"Case {case} is solved" in said
+    place = worker.runs / lab_name
+    notes = read_notes((place / "lab-book.md").read_text(encoding="utf-8"))[case]
+    assert (notes.mended, len(notes.of("Run"))) == (True, len({*first, *runs}))
+    assert notes.of("Prediction") == ["5", "6"]
+    at_the_terminal = call_lab("check", *sorted(place.glob("case-*")))
+    assert at_the_terminal.returncode == 0
+    assert f"Case {case} is solved" in at_the_terminal.stdout
 
 
 @pytest.mark.slow

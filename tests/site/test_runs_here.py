@@ -168,6 +168,76 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     context.close()
 
 
+def case_page(page: Any, address: str, case: str) -> tuple[Any, Any]:
+    """A case's page with all folds open: the panel of its first try, and that of one's own changes."""
+    page.goto(f"{address}modules/{case}/")
+    first = ready(page)
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    return first, page.locator(".here[data-here]").nth(1)
+
+
+def test_a_page_says_how_long_many_runs_take_and_what_is_quicker(page: Any, address: str) -> None:
+    first, mend = case_page(page, address, "02-buffers/case-06")
+    many = mend.get_by_label("How many runs of each trial")
+
+    def says(text: str) -> None:
+        mend.locator(".here-says", has_text=text).wait_for()
+
+    def names(command: str) -> None:
+        mend.locator(f'.here-says code:text-is("{command}")').wait_for()
+
+    says("These 2 runs take about 5 minutes.")
+    assert not mend.locator(".here-says code").count()
+    many.fill("30")
+    says("These 60 runs take about 2.4 hours. That is long for a page.")
+    names("./lab run buffers --case 6 --repeat 30")
+    mend.get_by_label("Seed,").fill("77")
+    mend.locator(".here-setting .here-name").fill("duration_s")
+    mend.locator(".here-setting input:not(.here-name)").fill("60")
+    names("./lab run buffers --case 6 --set duration_s=60 --seed 77 --repeat 30")
+    for wrong in ("0", "1.5", "10001"):
+        many.fill(wrong)
+        says("These 2 runs take")
+        mend.get_by_role("button", name="Run it here").click()
+        says("How many runs is a whole number from 1 to 10000.")
+    # A first try takes it as well; a case that is shown has its own.
+    assert first.get_by_label("How many runs of each trial").count() == 1
+    first, mend = case_page(page, address, "01-mathis/case-05")
+    mend.get_by_label("How many runs, with").fill("3")
+    says("These 3 runs take")
+    shown = page.locator('.here[data-here*="show"]').first
+    # It stands in a tab that isn't chosen.
+    shown.get_by_label("Seed,").wait_for(state="attached")
+    assert not shown.get_by_label("How many runs").count()
+
+
+# Runs of 20 s each, some twenty.
+A_SET_OF_RUNS_S = 1800
+
+
+@pytest.mark.nightly(
+    "by day in_page/test_cases_solved.py solves it by recorded runs; here what the panel's field asks for is there"
+)
+def test_a_case_is_solved_by_how_many_runs_there_are(page: Any, address: str) -> None:
+    page.set_default_timeout(1000 * A_SET_OF_RUNS_S)
+    first, mend = case_page(page, address, "01-mathis/case-13")
+    first.get_by_role("button", name="Run it here").click()
+    first.locator('.here-says:text-is("Done.")').wait_for()
+    mend.get_by_role("button", name="Run it here").click()
+    assert "or say how many runs there are to be" in mend.inner_text()
+    mend.get_by_label("How many runs of each trial").fill("3")
+    mend.locator(".here-says", has_text="These 15 runs take about").wait_for()
+    mend.get_by_role("button", name="Run it here").click()
+    progress = re.compile(
+        r"Run \d+ of 15: \d+ of about \d+ s in the experiment, about .* to go for all"
+    )
+    mend.locator(".here-says", has_text=progress).wait_for()
+    mend.locator('.here-says:has-text("Done. Is the case solved?")').wait_for()
+    mend.get_by_role("button", name="Is something off?").click()
+    mend.get_by_text("Case 13 is solved").wait_for()
+    assert "finding" not in mend.locator(".here-detail").inner_text().replace("no finding", "")
+
+
 @pytest.mark.nightly("by day in_page/test_api.py: a question is judged by the reader's own runs")
 def test_a_question_is_judged_by_the_runs_of_this_browser(page: Any, address: str) -> None:
     page.goto(address + "modules/05-queues/case-05/")
@@ -288,7 +358,7 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel.get_by_role("button", name="Run it here").click()
     panel.locator(".here-says", has_text="Measured already").wait_for()
-    panel.locator("input[type=number]").fill(str(SEED + 2))
+    panel.get_by_label("Seed,").fill(str(SEED + 2))
     panel.get_by_role("button", name="Run it here").click()
     panel.locator('.here-says:text-is("Done.")').wait_for()
     page.context.set_offline(False)
@@ -460,7 +530,7 @@ def ready(page: Any) -> Any:
     """The case's first panel, once it is laid out."""
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
-    panel.locator("input[type=number]").wait_for()
+    panel.get_by_label("Seed,").wait_for()
     return panel
 
 
@@ -485,7 +555,7 @@ def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     other.goto(address + PAGE)
     for tab in (page, other):
         panel = ready(tab)
-        seed = panel.locator("input[type=number]")
+        seed = panel.get_by_label("Seed,")
         for wrong in ("1.5", "-3", "99999999999999"):
             seed.fill(wrong)
             panel.get_by_role("button", name="Run it here").click()

@@ -10,6 +10,9 @@ import { blocks, files_list, findings, hint_words, table_of_runs } from "./rende
 const { h } = window.measureTwice;
 // Set-up and end, where this browser has not seen yet how long they are; and when flows have begun.
 const SETTLE_S = 12;
+// What takes longer than this is better run in a terminal.
+const LONG_S = 600;
+const MOST_RUNS = 10000;
 const FLOWING_S = 8;
 // Where nothing is to be done, virtual time leaps: a run that waits for what never comes is here within seconds.
 const LIMIT_S = 3600;
@@ -95,7 +98,8 @@ function left_of(virtual_s) {
 
 function roughly(seconds) {
   if (seconds < 90) return `${Math.max(5, 5 * Math.round(seconds / 5))} seconds`;
-  return `${Math.round(seconds / 60)} minutes`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} minutes`;
+  return `${+(seconds / 3600).toPrecision(2)} hours`;
 }
 
 function kept_answer(asked, kind) {
@@ -108,7 +112,7 @@ function kept_answer(asked, kind) {
 
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
-  mend: "Or change a setting here, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis below.",
+  mend: "Or change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis below.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
@@ -168,6 +172,10 @@ class Panel {
     // What is said of runs below their table stands there.
     this.done = h("p", { class: "here-says", role: "status" });
     this.settings = h("div", { class: "here-settings" });
+    this.rows = h("div", {});
+    const whole = (name, min, max, placeholder) => h("input", { type: "number", min, max, step: 1, id: this.id(name), placeholder });
+    this.seed = whole("seed", 0, 2147483647, this.asked.case ? "your own" : "1");
+    this.repeat = whole("repeat", 1, MOST_RUNS, "1");
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
       h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.aloud, this.results, this.save_buttons, this.done);
@@ -181,9 +189,7 @@ class Panel {
       this.refuse(`It can't run here: ${error.message}.`);
       return;
     }
-    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your own" : "1" });
     const field = (name, label, input) => h("div", { class: "here-field" }, h("label", { for: this.id(name) }, label), input);
-    this.rows = h("div", {});
     this.settings.replaceChildren(this.rows);
     if (this.asked.kind === "mend" || this.asked.kind === "trials") this.settings.append(this.adder());
     if (this.asked.kind === "mend") {
@@ -192,6 +198,10 @@ class Panel {
       this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
     }
     this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
+    // A case is shown with as many runs as its fix has.
+    if (this.asked.kind !== "show") this.settings.append(field("repeat", `How many runs${this.asked.runs > 1 ? " of each trial" : ""}, with this seed and those after it`, this.repeat));
+    // How long it takes, and what a terminal is to be told, follows from what is filled in.
+    this.settings.addEventListener("input", () => this.tell());
     if (this.asked.dealt) this.run.after(this.offer_dealt());
     await this.offer_kept();
     await this.tell();
@@ -295,10 +305,30 @@ class Panel {
     return `here-${this.number}-${name}`;
   }
 
+  /** How many runs there are to be for each that the case has by itself; those that are measured already are among them. */
+  times() {
+    return this.repeat.checkValidity() ? Number(this.repeat.value) || 1 : 1;
+  }
+
   async tell() {
+    const fetching = await fetch_words(this.asked.packs);
+    if (running === this) return;
     this.says.classList.remove("here-wrong");
-    const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
-    this.says.textContent = `${await fetch_words(this.asked.packs)}${what} about ${roughly(this.asked.likely_s * this.pace())}.`;
+    const runs = this.asked.runs * this.times();
+    const takes_s = this.asked.likely_s * this.times() * this.pace();
+    this.says.textContent = `${fetching}${runs > 1 ? `These ${runs} runs take` : "A run takes"} about ${roughly(takes_s)}.`;
+    if (takes_s < LONG_S) return;
+    this.says.append(" That is long for a page. A terminal is quicker: ", h("code", {}, this.command()), ". It makes runs of its own, so make all of them there. "
+      + "If you run them here nevertheless, each run that is finished is kept: should you cancel, or close this page, press the button again, and it goes on with the rest.");
+  }
+
+  /** What does the same in a terminal. */
+  command() {
+    const { lab, kind, trials } = this.asked;
+    const what = kind === "trials" ? `--trials ${trials}` : `--case ${this.asked.case}`;
+    const option = (name, input) => (input.value !== "" && input.checkValidity() ? ` --${name} ${Number(input.value)}` : "");
+    const changes = this.changes().map((change) => ` --set ${/[^\w.=:,+/-]/.test(change) ? `'${change.replaceAll("'", "'\\''")}'` : change}`).join("");
+    return `./lab run ${lab} ${what}${kind === "show" ? " --show-me" : ""}${changes}${option("seed", this.seed)}${option("repeat", this.repeat)}`;
   }
 
   // --- settings ----------------------------------------------------------------------------------
@@ -347,6 +377,7 @@ class Panel {
     if (!request) return;
     running = this;
     this.handle = {};
+    this.made = 0;
     this.done.textContent = "";
     this.run.disabled = true;
     this.stop.hidden = this.bar.hidden = false;
@@ -354,6 +385,7 @@ class Panel {
     try {
       await this.work(request);
     } catch (error) {
+      if (this.made) await this.show(await open_kit(), []).catch(() => {});
       if (error.message === "cancelled") this.step("Cancelled. Runs that were finished are kept.");
       else this.refuse(`It didn't work: ${error.message.replace(/^--set \S+: /, "")}`);
     } finally {
@@ -379,8 +411,14 @@ class Panel {
       return null;
     }
     if (this.seed.value !== "") request.seed = Number(this.seed.value);
-    if (kind === "mend" && !request.changes.length) {
-      this.refuse("Change something first: choose a setting, and give it a value.");
+    if (!this.repeat.checkValidity()) {
+      this.refuse(`How many runs is a whole number from ${this.repeat.min} to ${this.repeat.max}.`);
+      this.repeat.focus();
+      return null;
+    }
+    if (this.repeat.value !== "") request.repeat = Number(this.repeat.value);
+    if (kind === "mend" && !request.changes.length && !request.repeat) {
+      this.refuse("Change something first: choose a setting, and give it a value, or say how many runs there are to be.");
       return null;
     }
     return request;
@@ -429,7 +467,8 @@ class Panel {
     const measured = plan.jobs.every((job) => job.finished);
     this.ended = this.asked.kind === "mend" ? "Done. Is the case solved? Press “Is something off?”." : "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
-      for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(kit, job, n + 1, jobs.length);
+      const todo = jobs.filter((job) => !job.finished);
+      for (const [n, job] of todo.entries()) await this.trial(kit, job, { number: jobs.indexOf(job) + 1, of: jobs.length, done: n, todo: todo.length });
       const end = await kit.ask("finish", {}, this.asked.lab);
       jobs = end.jobs || [];
       folders.push(...jobs.map((job) => job.folder));
@@ -445,8 +484,9 @@ class Panel {
     }
   }
 
-  async trial(kit, job, number, total) {
-    const label = total > 1 ? `Run ${number} of ${total}` : "Running";
+  /** Run one trial, the one with this `number` among all; `done` of those that there are `todo` are behind it. */
+  async trial(kit, job, { number, of, done, todo }) {
+    const label = of > 1 ? `Run ${number} of ${of}` : "Running";
     const { is_made, is_kept, said: why, words, packs, files } = await kit.call("begin", { lab: this.asked.lab, folder: job.folder });
     if (is_made) {
       this.ended = why;
@@ -455,6 +495,12 @@ class Panel {
     this.still_wanted();
     const virtual_s = job.duration_s + this.settle_s();
     const left = left_of(virtual_s);
+    const later = todo - done - 1;
+    const likely_s = this.asked.likely_s / this.asked.runs * this.pace();
+    const to_go = (left_s) => {
+      if (later) return `, about ${roughly((left_s ?? likely_s) + later * likely_s)} to go for all of them`;
+      return left_s === null ? "" : `, about ${roughly(left_s)} to go`;
+    };
     const begun = performance.now();
     let held = 0;
     let reached_s = 0;
@@ -468,21 +514,22 @@ class Panel {
       held = held_s;
       reached_s = seconds;
       const paused = held ? ` This browser held the page for ${roughly(held)} while nobody saw it.` : "";
-      const share = Math.min(1, seconds / virtual_s);
+      const share = (done + Math.min(1, seconds / virtual_s)) / todo;
       const left_s = left(seconds);
       const at = seconds <= virtual_s
-        ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment${left_s === null ? "" : `, about ${roughly(left_s)} to go`}`
+        ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment${to_go(left_s)}`
         : `${seconds.toFixed(0)} s in the experiment: its end takes longer than was likely`;
       this.step(`${label}: ${at}.${paused}`, share);
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
-    this.step(`${label}: starting the machine.`);
+    this.step(`${label}: starting the machine.`, todo > 1 ? done / todo : undefined);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
     this.learn(job, (performance.now() - begun) / 1e3 - held, reached_s);
-    this.step("Reading what the tools printed.");
+    this.step(todo > 1 ? `${label}: reading what the tools printed.` : "Reading what the tools printed.", todo > 1 ? (done + 1) / todo : undefined);
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await kit.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
+    this.made += 1;
   }
 
   unkept_unless(is_kept) {
@@ -506,8 +553,8 @@ class Panel {
     if (!this.chosen || folders.length) this.chosen = folders.at(-1);
     const chosen = () => runs.find((run) => run.folder === this.chosen) || runs.at(-1);
     const detail = h("div", { class: "here-detail", tabIndex: -1 });
-    const look = async (work) => {
-      detail.replaceChildren(h("p", {}, "One moment."));
+    const look = async (work, meanwhile = "One moment.") => {
+      detail.replaceChildren(h("p", {}, meanwhile));
       try {
         const had_focus = document.activeElement === document.body;
         detail.replaceChildren(...[await work()].flat());
@@ -521,7 +568,10 @@ class Panel {
       const { top } = detail.getBoundingClientRect();
       if (top < parseFloat(getComputedStyle(detail).scrollMarginTop) || top > innerHeight - LEAST_SEEN_PX) detail.scrollIntoView({ block: "start", behavior: "instant" });
     };
-    const button = (text, work) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work) }, text);
+    const button = (text, work, meanwhile) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work, meanwhile) }, text);
+    // A set of runs is one thing, a try is another.
+    const checked = () => (this.asked.runs > 1 ? runs : [chosen()]);
+    const reads = runs.length > 1 && this.asked.runs > 1 ? `One moment: what ${runs.length} runs printed is read anew.` : undefined;
     const choose = runs.length > 1
       ? [h("label", { for: this.id("run") }, "Look at"), h("select", { id: this.id("run"), onchange: (event) => { this.chosen = event.target.value; detail.replaceChildren(); } },
         ...runs.map((run, n) => h("option", { value: run.folder, selected: run === chosen() }, `run ${n + 1}`)))]
@@ -534,7 +584,7 @@ class Panel {
       h("div", { class: "here-buttons" }, ...choose,
         button("What the tools printed", () => this.files(kit, chosen(), look)),
         button("Over time", async () => over_time(await kit.ask("over_time", { lab, folder: chosen().folder }))),
-        button("Is something off?", () => this.check(kit, runs, chosen(), null, look)),
+        button("Is something off?", () => this.check(kit, runs, checked(), null, look, reads), reads),
         ...this.save_and_forget()),
       this.done, detail);
   }
@@ -549,14 +599,12 @@ class Panel {
     return [h("p", {}, "A word shows values with their meanings; a file's name shows its text. A terminal has the same by ", h("code", {}, "./lab show"), "."), list];
   }
 
-  async check(kit, runs, run, hint, look) {
+  async check(kit, runs, checked, hint, look, meanwhile) {
     const { lab } = this.asked;
-    // A set of runs is one thing, a try is another.
-    const folders = this.asked.runs > 1 ? runs.map((entry) => entry.folder) : [run.folder];
-    const answer = await kit.ask("check", { lab, folders, hint });
+    const answer = await kit.ask("check", { lab, folders: checked.map((run) => run.folder), hint });
     this.done.textContent = "";
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(kit, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(kit, runs, checked, (hint || 0) + 1, look, meanwhile), meanwhile) }, hint_words((hint || 0) + 1))]
       : [];
     return [...findings(answer, runs), ...next, ...(next.length && this.asked.case ? [h("p", {}, "Your lab book notes which hints you take.")] : [])];
   }

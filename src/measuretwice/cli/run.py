@@ -35,6 +35,7 @@ from measuretwice.cli.options import (
 )
 from measuretwice.course import wording
 from measuretwice.course.case import (
+    MOST_RUNS,
     CaseRun,
     choose_trials,
     earned_settings,
@@ -84,7 +85,7 @@ from measuretwice.runs.result import Result
 )
 @click.option(
     "--repeat",
-    type=click.IntRange(1, 10_000),
+    type=click.IntRange(1, MOST_RUNS),
     help="Run each trial with this many seeds, counting up.  [default: 1]",
 )
 @JOBS

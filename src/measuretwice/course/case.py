@@ -39,6 +39,8 @@ from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
 PAGES_SEED = 1
+# With so many seeds a trial is run at most.
+MOST_RUNS = 10_000
 NOT_MEASURED = "not measured"
 # Questions that the model has a word on.
 MODELLED = ("goodput_bps", "ratio")

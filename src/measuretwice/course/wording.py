@@ -23,6 +23,8 @@ from measuretwice.measure.imported.files import SNAPSHOT
 from measuretwice.report.tables import NO_CLAIM
 from measuretwice.runs.result import Result, goodput_of
 
+# What a page's field for them begins with (docs/assets/machine/run-panel.mjs).
+HOW_MANY = "How many runs"
 # What a finding is called before it has a name.
 UNNAMED = {
     "error": "something is off",
@@ -266,7 +268,8 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
         ]
     begin = "your diagnosis is noted" if case.diagnosis else "its cause was shown to you"
     if not case.settings:
-        how = "" if in_page else f": ./lab run {case.lab} --case {case.case} --repeat N"
+        command = f": ./lab run {case.lab} --case {case.case} --repeat N"
+        how = f": say how many in the field “{HOW_MANY}”, and run it again" if in_page else command
         return [f"{about}: {begin}. No setting is to change, but how many runs there are{how}."]
     if len(case.settings) == 1:
         lines = [f"{about}: {begin}. The setting is {case.settings[0].says}."]

@@ -17,7 +17,13 @@ from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import Answer
 from measuretwice.course import wording
-from measuretwice.course.case import choose_trials, earned_settings, open_case, read_changes
+from measuretwice.course.case import (
+    MOST_RUNS,
+    choose_trials,
+    earned_settings,
+    open_case,
+    read_changes,
+)
 from measuretwice.course.findings import Document, check_live, check_one, check_together
 from measuretwice.course.judging import Questions
 from measuretwice.course.lab_books import CaseBooks, note_live_outcome, without
@@ -91,14 +97,17 @@ class PageApi:
         case: int | None = None,
         show_me: bool = False,
         seed: int | None = None,
+        repeat: int | None = None,
         changes: list[str] | None = None,
         predicted: str = "",
     ) -> answers.PlanAnswer:
         """Return the trials of a task, as `./lab run` reads them; the next requests are about these.
 
-        UserError where they can't be run, here or at all.
+        They come seed by seed, so that a task which is broken off has each trial about equally often. UserError where they
+        can't be run, here or at all.
         """
         _check_seed(seed)
+        _check_repeat(repeat)
         loaded = load_lab(self._root, lab)
         batch = open_batch(self._root, loaded, self._runs, self._machine)
         due = earned_settings(loaded, self._runs, case)
@@ -109,11 +118,11 @@ class PageApi:
                 loaded, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
             )
             seed = case_run.seed
-        choice = choose_trials(loaded, trials, case_run)
+        choice = choose_trials(loaded, trials, case_run, repeat=repeat)
         task = self._task = Task(loaded, batch, settings, case_run, choice.again)
         first = 1 if seed is None else seed
-        for trial in choice.trials:
-            for n in range(choice.repeat):
+        for n in range(choice.repeat):
+            for trial in choice.trials:
                 task.add(trial, first + n)
         jobs = list(task.jobs.values())
         if problems := self._machine.problems(loaded, [job.plan for job in jobs]):
@@ -367,3 +376,11 @@ def _check_seed(seed: object) -> None:
     """UserError where `./lab run` would not take it."""
     if seed is not None and (type(seed) is not int or not 0 <= seed <= LAST_SEED):
         raise UserError(f"seed {seed}: expected a whole number from 0 to {LAST_SEED}")
+
+
+def _check_repeat(repeat: object) -> None:
+    """The same of how many runs each trial gets."""
+    if repeat is not None and (type(repeat) is not int or not 1 <= repeat <= MOST_RUNS):
+        raise UserError(
+            f"{repeat} runs of each trial: expected a whole number from 1 to {MOST_RUNS}"
+        )

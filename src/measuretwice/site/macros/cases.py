@@ -228,6 +228,12 @@ def fix(context: LabContext, name: str) -> Block:
     )
 
 
+@macro('more_runs("mtu")')
+def more_runs(context: LabContext, name: str) -> Block:
+    """Where a page runs a case that no setting fixes, as often as its student chooses; nothing on a site without the machine."""
+    return Block(browser_run.fix_run(context, name, diagnosed=True))
+
+
 @macro('to_change("mtu")')
 def to_change(context: LabContext, name: str) -> Block:
     """Which settings a case's first try is wrong in, and where scripts read them: behind the diagnosis only."""
