@@ -1,7 +1,7 @@
 // The question that solves a case whose mistake is in what is said of its runs, <div class="judgement">: a choice, and where
 // it fits a number. The number is held against the reader's own runs, where this browser keeps some of the case, else
-// against the recorded ones. What is right is kept in this browser, and opens what comes after it. Without scripts the
-// question stands there by itself, and all folds still open.
+// against the recorded ones; then the lab book says so. What is right is kept in this browser, and opens what comes after
+// it. Without scripts the question stands there by itself, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(places, assets_url) {
   "use strict";
   const { h } = window.measureTwice;
@@ -14,10 +14,16 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
     }
   }
 
-  function keep(place, text) {
+  function keep(place, text, kind) {
     try {
-      localStorage.setItem(`measure-twice/${place.dataset.case}/judgement`, text);
+      localStorage.setItem(`measure-twice/${place.dataset.case}/${kind}`, text);
     } catch { /* then it is forgotten with the page */ }
+  }
+
+  // For the lab book: each answer that the recorded runs have judged, a line each.
+  function keep_judged(place, answer) {
+    const before = stored_text(place, "judged").split("\n").filter(Boolean);
+    if (!before.includes(answer)) keep(place, [...before, answer].join("\n"), "judged");
   }
 
   // What the kit says by the reader's own runs; null where there are none.
@@ -50,7 +56,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
         problems.push(`${text}: the recorded runs give another number, by more than ${+(100 * asked.tolerance).toFixed(1)} %. ${asked.again}`);
       }
     }
-    return { problems, outcome: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case." };
+    return { problems, outcome: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case. Your lab book will say so." };
   }
 
   function open_diagnosis() {
@@ -87,11 +93,16 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
       button.disabled = true;
       status.textContent = "One moment.";
       try {
-        const { problems, outcome } = (await by_own_runs(lab, Number(number), answer)) || by_recorded_runs(asked, chosen.value, text);
+        const by_own = await by_own_runs(lab, Number(number), answer);
+        const { problems, outcome } = by_own || by_recorded_runs(asked, chosen.value, text);
         status.replaceChildren(...(problems.length ? problems : outcome.split("\n")).map((line) => h("p", {}, line)));
         if (!problems.length) {
-          keep(place, answer);
+          keep(place, answer, "judgement");
           open_diagnosis();
+        }
+        if (!by_own) {
+          keep_judged(place, answer);
+          document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab } }));
         }
       } catch (error) {
         status.textContent = `It can't be judged now: ${error.message}`;

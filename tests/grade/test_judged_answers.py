@@ -84,6 +84,35 @@ def test_what_a_book_says_is_judged_anew(tmp_path: Path) -> None:
     assert not notes.answered
 
 
+def book_alone(target: Path, *entries: str) -> Path:
+    """A hand-in of somebody who ran nothing: a lab book."""
+    place = target / "queues"
+    place.mkdir(parents=True)
+    items = "".join(f"- {entry}\n" for entry in entries)
+    title = f"# Lab book: {LAB.file.lab.title}\n\n- Seed: 1\n"
+    (place / "lab-book.md").write_text(f"{title}\n## Case 2: as it is seen\n\n{items}")
+    return target.parent
+
+
+@pytest.mark.slow
+def test_an_answer_by_the_recorded_runs_is_marked_as_one(tmp_path: Path) -> None:
+    """A page judges by them where it has no run of the reader's own; a mark for that is the lecturer's."""
+    diagnosed = "Diagnosis: the sum can't differ"
+    right = f"Judgement: c, {given():.3g} times (by the recorded runs)"
+    found = mark(ROOT, book_alone(tmp_path / "right" / "ada", diagnosed, right))
+    assert found["mended"].startswith("in part, answered right, but not by own runs: c, "), found
+    assert (found["low"], found["high"]) == (0, found["points"] / 2)
+    wrong = f"Judgement: c, {2 * given():.3g} times (by the recorded runs)"
+    unmarked = f"Judgement: c, {given():.3g} times"
+    for name, entries in (
+        ("wrong", (diagnosed, wrong)),
+        ("unmarked", (diagnosed, unmarked)),
+        ("undiagnosed", (right,)),
+    ):
+        found = mark(ROOT, book_alone(tmp_path / name / "ada", *entries))
+        assert found["high"] == 0, (name, found)
+
+
 def test_an_answer_is_read_as_it_was_written() -> None:
     notes = read_notes("## Case 2: x\n\n- Judgement: b, 3.1 times\n- Judgement: c\n")[2]
     assert notes.judgements == ["b, 3.1 times", "c"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zipfile
+from pathlib import Path
+
 import pytest
 from all_cases import CASES, ROOT
 from command_line import call_lab
@@ -9,6 +12,7 @@ from page_worker import Worker
 
 from measuretwice.book.lab_book import read_notes
 from measuretwice.book.prediction import number_of
+from measuretwice.facts.sets import RecordedSets
 from measuretwice.lab import Lab, load_lab, select_trials
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.result import read_result
@@ -113,3 +117,35 @@ def test_what_an_answer_has_solved_is_no_fault_any_more(
     assert f"Case {case} is solved: answered right: " in said
     at_the_terminal = call_lab("check", *(worker.runs / lab.name / folder for folder in folders))
     assert at_the_terminal.returncode == 0, at_the_terminal.stdout
+
+
+def test_an_answer_by_the_recorded_runs_is_in_the_book_handed_in(
+    worker: Worker, tmp_path: Path
+) -> None:
+    lab = load_lab(ROOT, "queues")
+    number = RecordedSets(ROOT, lab).judged_number("wrong-metric")
+    right, packed = f"c, {number:.4g} times", tmp_path / "saved.zip"
+    written = {
+        "diagnoses": {"2": "the sum can't differ"},
+        "judged": {"2": f"a, 3\n{right}\nz, 3", "5": "b, 3", "99": "a", "1": "a"},
+        "answered": {"2": right},
+    }
+    saved = worker.ask("archive", lab="queues", to=str(packed), **written)
+    assert (saved["runs"], saved["report"]) == (0, False)
+    worker.ask("archive", lab="queues", to=str(packed), **written)
+    with zipfile.ZipFile(packed) as archive:
+        notes = read_notes(archive.read("queues/lab-book.md").decode())
+    # Of case 5 nothing is diagnosed, case 1 asks nothing.
+    assert [*notes] == [2]
+    assert notes[2].judgements == [
+        "a, 3 (by the recorded runs)",
+        f"{right} (by the recorded runs)",
+    ]
+    [outcome] = notes[2].of("Outcome")
+    assert outcome.startswith("answered right by the recorded runs: How long a packet waits")
+    # By runs of one's own it is answered once more.
+    folders = worker.run_all("queues", "05-queues/case-02-broken", case=2, seed=1)
+    assert "answered right by the recorded runs" in found(worker, "queues", folders)[1]
+    answer = f"c, {number:.4g} times"
+    assert worker.ask("judge", lab="queues", case=2, answer=answer)["problems"] == []
+    assert "Case 2 is solved: answered right: " in found(worker, "queues", folders)[1]

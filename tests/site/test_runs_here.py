@@ -238,6 +238,34 @@ def test_a_case_is_solved_by_how_many_runs_there_are(page: Any, address: str) ->
     assert "finding" not in mend.locator(".here-detail").inner_text().replace("no finding", "")
 
 
+@pytest.mark.nightly(
+    "by day in_page/test_cases_solved.py: an answer by the recorded runs is in the book handed in"
+)
+def test_an_answer_without_a_run_is_handed_in(page: Any, address: str) -> None:
+    page.goto(address + "modules/05-queues/case-02/")
+    page.locator(".notebook[data-kind=diagnosis] textarea").fill("the sum can't differ here")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    form = page.locator(".judgement form")
+    place = page.locator(".judgement")
+    number = json.loads(place.get_attribute("data-asked"))["recorded"]
+    form.locator("input[value=c]").check()
+    for value, says in (
+        (1.0, "the recorded runs give another number"),
+        (number, "That is right, by the recorded runs"),
+    ):
+        form.locator("input:not([type=radio])").fill(f"{value:.4g}")
+        form.locator("button").click()
+        form.locator("[role=status]").get_by_text(says).wait_for()
+    page.goto(address + "modules/05-queues/questions/")
+    save = page.get_by_role("button", name="Save my runs and answers")
+    with page.expect_download() as download:
+        save.click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        book = archive.read("queues/lab-book.md").decode()
+    assert f"- Judgement: c, {number:.4g} (by the recorded runs)" in book
+    assert "- Outcome: answered right by the recorded runs: " in book
+
+
 @pytest.mark.nightly("by day in_page/test_api.py: a question is judged by the reader's own runs")
 def test_a_question_is_judged_by_the_runs_of_this_browser(page: Any, address: str) -> None:
     page.goto(address + "modules/05-queues/case-05/")

@@ -101,6 +101,19 @@ def test_units_of_an_answer_are_converted() -> None:
     assert why_not(judgement, Answer("b", "95.6"), []) != []
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("c (by the recorded runs)", Answer("c", "", by_recorded=True)),
+        ("b, 3.1 times (by the recorded runs)", Answer("b", "3.1 times", by_recorded=True)),
+        ("b, 3.1 times", Answer("b", "3.1 times")),
+    ],
+)
+def test_an_answer_says_by_which_runs_it_was_judged(text: str, answer: Answer) -> None:
+    assert Answer.read(text) == answer
+    assert answer.text == text
+
+
 @pytest.mark.parametrize("letter", ["d", "", "ab", "7"])
 def test_what_cannot_be_chosen_is_refused(letter: str) -> None:
     judgement = Judgement.model_validate({"ask": "Which?", "choices": CHOICES})

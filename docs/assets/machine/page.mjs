@@ -112,7 +112,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|answer|recorded|hint)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|judged|answer|recorded|hint)$/;
 
 function* written_of(lab) {
   try {
@@ -127,8 +127,13 @@ function* written_of(lab) {
 export const written = (lab, which) => Object.fromEntries(
   [...written_of(lab)].filter(({ kind }) => kind === which).map(({ key, about }) => [about, localStorage.getItem(key)]));
 
-/** What a lab book gets from its pages. */
-export const for_book = (lab) => ({ diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint") });
+/** What a lab book gets from its pages: `judged` are the answers that the recorded runs have judged, `answered` is the right one. */
+export const for_book = (lab) => ({
+  diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint"), judged: written(lab, "judged"), answered: written(lab, "judgement"),
+});
+
+/** Would a lab book have something to say of a lab, even if nothing of it was run? */
+export const has_written = (lab) => ["diagnosis", "judged"].some((which) => Object.values(written(lab, which)).some(Boolean));
 
 export function forget_written(lab) {
   for (const { key } of [...written_of(lab)]) localStorage.removeItem(key);

@@ -3,7 +3,7 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
+import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, has_written, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, hint_words, table_of_runs } from "./render.mjs";
 
@@ -660,7 +660,7 @@ async function fill_hand_in(place) {
   const done = h("p", { class: "here-says", role: "status" });
   const button = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => save(lab, done) }, "Save my runs and answers");
   const names = await kept_names(lab).catch(() => []);
-  const [can, why] = await all_loads().then(() => [names.length > 0, ""], (error) => [false, ` It can't save here: ${error.message}.`]);
+  const [can, why] = await all_loads().then(() => [names.length > 0 || has_written(lab), ""], (error) => [false, ` It can't save here: ${error.message}.`]);
   button.disabled = !can;
   place.replaceChildren(
     h("p", {}, `One archive has all runs of this lab that this browser keeps, the lab book, and the report with your answers.${can || why ? "" : " It keeps none yet: run a case on its page."}${why}`),

@@ -40,6 +40,8 @@ OF_ALL = "(1 = all)"
 TIMES = "times"
 # What some measured values are called where they stand in place of what a question asks for.
 WORDS = {"ratio": "goodput over the model's", "goodput_bps": "goodput"}
+# What stands in a lab book behind an answer of which that is so.
+BY_RECORDED = "by the recorded runs"
 # Further off, a factor says nothing.
 LEAST_FACTOR = 0.01
 # A text whose first number stands behind nothing else begins with it.
@@ -300,21 +302,27 @@ def spreads(asked: Asked, runs: Sequence[OneRun]) -> list[tuple[str, float, int]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a student answers to a case's question: the letter of a choice, and a number, as they wrote them."""
+    """What a student answers to a case's question: the letter of a choice, and a number, as they wrote them.
+
+    `by_recorded`: it was judged by the recorded runs, since there were none of the student's own.
+    """
 
     choice: str
     number: str = ""
+    by_recorded: bool = False
 
     @property
     def text(self) -> str:
         """Return it as a lab book has it."""
-        return f"{self.choice}, {self.number}" if self.number else self.choice
+        words = f"{self.choice}, {self.number}" if self.number else self.choice
+        return f"{words} ({BY_RECORDED})" if self.by_recorded else words
 
     @staticmethod
     def read(text: str) -> Answer:
         """Return the answer that a lab book, or a page, has: a letter, and behind a comma a number."""
-        choice, _, written = text.partition(",")
-        return Answer(choice.strip().casefold(), written.strip())
+        words = text.strip().removesuffix(f"({BY_RECORDED})")
+        choice, _, written = words.partition(",")
+        return Answer(choice.strip().casefold(), written.strip(), words != text.strip())
 
 
 def judged_numbers(judgement: Judgement, runs: Sequence[tuple[str, OneRun]]) -> list[float]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import LabBook
-from measuretwice.book.prediction import Answer, judged_numbers, why_not
+from measuretwice.book.prediction import BY_RECORDED, Answer, judged_numbers, why_not
 from measuretwice.course.case import changes_in_words, changes_of
 from measuretwice.course.findings import Document
 from measuretwice.lab import Lab, first_try_cases, load_lab
@@ -51,9 +51,15 @@ class Question:
 
     @property
     def outcome(self) -> str:
-        """Return what the book has of the right answer; empty without one."""
+        """Return what the book has of the right answer, rather by the student's own runs; empty without one."""
+        return [*self._outcomes(by_recorded=False), *self._outcomes(by_recorded=True), ""][0]
+
+    def _outcomes(self, *, by_recorded: bool) -> list[str]:
         outcomes = self.book.notes(self.case).of("Outcome")
-        return next((text for text in outcomes if text.startswith(ANSWERED)), "")
+        right = [text for text in outcomes if text.startswith(ANSWERED)]
+        return [
+            text for text in right if text.startswith(f"{ANSWERED} {BY_RECORDED}") is by_recorded
+        ]
 
     @property
     def is_solved(self) -> bool:
@@ -83,14 +89,25 @@ class Question:
         runs = [(changes_in_words(changes_of(self.lab, run)), run) for run in self.own_results()]
         problems = why_not(self.judgement, answer, judged_numbers(self.judgement, runs))
         self.book.add(self.case, "Judgement", answer.text)
-        if not problems and not self.outcome:
+        if not problems and not self._outcomes(by_recorded=False):
             self.book.add(self.case, "Outcome", self._right(answer))
         return problems
+
+    def note_judged_by_recorded(self, answer: Answer, *, is_right: bool) -> None:
+        """Note an answer that was judged by the recorded runs, by a page; once, and only where there is a diagnosis."""
+        if not self.is_diagnosed or self.judgement.choice(answer.choice) is None:
+            return
+        answer = replace(answer, by_recorded=True)
+        if answer.text not in self.book.notes(self.case).judgements:
+            self.book.add(self.case, "Judgement", answer.text)
+        if is_right and not self.is_solved:
+            self.book.add(self.case, "Outcome", self._right(answer))
 
     def _right(self, answer: Answer) -> str:
         chosen, number = self.judgement.choice(answer.choice), self.judgement.number
         says = chosen.says.rstrip(".") if chosen else ""
-        return f"{ANSWERED}: {says}" + (f"; {number.name}: {answer.number}" if number else "")
+        by = f" {BY_RECORDED}" if answer.by_recorded else ""
+        return f"{ANSWERED}{by}: {says}" + (f"; {number.name}: {answer.number}" if number else "")
 
 
 class Questions:

@@ -12,12 +12,14 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
+from measuretwice.book.prediction import number_of
 from measuretwice.facts.values import Cell, Interval, Number, Table, percent, table
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure.signatures import SenderFiles, Signature, read_sender, signature_of
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs import recorded
 from measuretwice.runs.folder import raw_files, raw_folder
+from measuretwice.runs.remeasure import read_run
 from measuretwice.runs.result import Result
 from measuretwice.runs.series import FlowSeries, read_series
 
@@ -86,6 +88,22 @@ class RecordedSets:
     def stages(self, case: str, trial: int | None = None) -> tuple[Result, Result]:
         """Return a case's two runs, or those of a trial: the first try, and the fixed one."""
         return self.run(f"{case}-broken", trial), self.run(f"{case}-fixed", trial)
+
+    def judged_number(self, case: str) -> float:
+        """Return what a case's first try gives for the number that its question asks for, measured anew where it wasn't
+        measured then.
+
+        UserError where its recorded runs don't have it, and where there is no such question or no such set.
+        """
+        judgement, runs = self.lab.pitfall(case).judgement, self.runs(f"{case}-broken")
+        asked = judgement.number if judgement else None
+        value = number_of(asked, runs) if asked else None
+        if asked and value is None:
+            again = (read_run(self._root, run.run_dir, run.run_dir.name) for run in runs)
+            value = number_of(asked, [run.result for run in again])
+        if value is None:
+            raise UserError(f"{case}: judgement: its recorded runs have no number that it asks for")
+        return value
 
     def raw_text(self, run: Result, file: str) -> str:
         """Return what a tool printed in a recorded run; UserError where the run has no such file."""

@@ -19,6 +19,7 @@ from measuretwice.book.prediction import (
     number_in,
     why_not,
 )
+from measuretwice.facts.sets import RecordedSets
 from measuretwice.grading.submission import CaseNotes, MatchedNumber
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.schema.cases import Judgement
@@ -282,22 +283,29 @@ def _case_notes(notes: Notes) -> CaseNotes:
 
 
 def judge_answers(
+    root: Path,
     books: Mapping[str, tuple[CaseNotes, ...]],
     runs: Mapping[str, Sequence[tuple[RunData, str]]],
     labs: Mapping[str, Lab],
 ) -> dict[str, tuple[CaseNotes, ...]]:
-    """Return the books with a word on which answers to cases' questions are right, by the runs that were handed in.
+    """Return the books with a word on which answers to cases' questions are right, by the runs that were handed in; those
+    that a page has judged by the recorded runs, by these.
 
     `runs` are each lab's, each with what was changed in it, in words.
     """
     return {
-        name: tuple(_judged(notes, labs[name], runs.get(name, ())) for notes in cases)
+        name: tuple(
+            _judged(notes, RecordedSets(root, labs[name]), runs.get(name, ())) for notes in cases
+        )
         for name, cases in books.items()
     }
 
 
-def _judged(notes: CaseNotes, lab: Lab, runs: Sequence[tuple[RunData, str]]) -> CaseNotes:
-    judgement = lab.case(notes.case).judgement
+def _judged(
+    notes: CaseNotes, recorded: RecordedSets, runs: Sequence[tuple[RunData, str]]
+) -> CaseNotes:
+    pitfall = recorded.lab.case(notes.case)
+    judgement = pitfall.judgement
     if judgement is None or not notes.answers:
         return notes
     own = [
@@ -305,14 +313,26 @@ def _judged(notes: CaseNotes, lab: Lab, runs: Sequence[tuple[RunData, str]]) -> 
         for data, changed in runs
         if data.plan.case == notes.case and data.plan.stage is None
     ]
-    numbers = judged_numbers(judgement, own)
+    answers = [Answer.read(text) for text in notes.answers]
+    by_own = [answer for answer in answers if not answer.by_recorded]
+    by_recorded = [answer for answer in answers if answer.by_recorded]
+    recorded_numbers: list[float] = []
+    if by_recorded and judgement.number:
+        # A checkout without recorded runs can't say.
+        with contextlib.suppress(UserError):
+            recorded_numbers.append(recorded.judged_number(pitfall.id))
     return replace(
-        notes, answered=any(_is_right(judgement, text, numbers) for text in notes.answers)
+        notes,
+        answered=_is_any_right(judgement, by_own, judged_numbers(judgement, own)),
+        answered_by_recorded=_is_any_right(judgement, by_recorded, recorded_numbers),
     )
 
 
-def _is_right(judgement: Judgement, text: str, numbers: Sequence[float]) -> bool:
-    try:
-        return not why_not(judgement, Answer.read(text), numbers)
-    except UserError:
-        return False
+def _is_any_right(
+    judgement: Judgement, answers: Sequence[Answer], numbers: Sequence[float]
+) -> bool:
+    for answer in answers:
+        with contextlib.suppress(UserError):
+            if not why_not(judgement, answer, numbers):
+                return True
+    return False

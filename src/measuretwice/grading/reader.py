@@ -204,7 +204,7 @@ def _with_answers(
     by_lab: dict[str, list[tuple[RunData, str]]] = defaultdict(list)
     for data in runs:
         by_lab[data.lab.name].append((data, ", ".join(_changed_settings(data))))
-    return judge_answers(books, by_lab, published_labs(root))
+    return judge_answers(root, books, by_lab, published_labs(root))
 
 
 def printable_line(text: str) -> str:

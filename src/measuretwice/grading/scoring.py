@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from measuretwice.base.errors import UserError
+from measuretwice.book.prediction import Answer
 from measuretwice.checks import check_run, run_under_test
 from measuretwice.grading.answers import normalize_question
 from measuretwice.grading.integrity import Remark, short_name
@@ -256,6 +257,12 @@ class _Case:
         return self.notes is not None and self.notes.answered
 
     @property
+    def is_answered_by_recorded(self) -> bool:
+        """Return whether that is so by the recorded runs alone, which a page judges by where it has none of the student's."""
+        by_recorded = self.notes is not None and self.notes.answered_by_recorded
+        return by_recorded and not self.is_answered
+
+    @property
     def hints(self) -> int:
         """The number of hints before the diagnosis, by the lab book."""
         return self.notes.hints_before if self.notes else 0
@@ -363,7 +370,9 @@ def _mark_of_ladder(
     # A mistake in a set of runs is fixed by which runs there are, and no setting shows whose idea it was.
     of_set = bool(pitfall.trials) or pitfall.fixed.repeat > 1
     fixed = case.fixed or (case.shown if of_set else [])
-    if not case.broken:
+    if not case.broken and case.is_answered_by_recorded and case.is_diagnosed and not case.unread:
+        high = shares[DIAGNOSED]
+    elif not case.broken:
         high = shares[AGAIN] if case.unread else 0.0
     elif case.is_diagnosed is False:
         high = shares[SHOWN]
@@ -400,6 +409,9 @@ def _fixed_in_words(case: _Case, of_set: bool) -> str:
         return f"yes, answered right: {case.notes.answers[-1]}" + (
             f" (answer {tries})" if tries > 1 else ""
         )
+    if case.is_answered_by_recorded and case.notes and not case.fixed:
+        [*_, last] = [text for text in case.notes.answers if Answer.read(text).by_recorded]
+        return f"in part, answered right, but not by own runs: {last}; {BY_HAND}"
     if case.pitfall.judgement and case.notes and case.notes.answers and not case.fixed:
         return f"no: answered {case.notes.answers[-1]}, which isn't right by these runs"
     if case.fixed:

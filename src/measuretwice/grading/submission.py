@@ -271,7 +271,8 @@ class CaseNotes:
     `first` says whether a prediction stands before the case's first run, `number`, `unit` and `reason`
     whether it has them. `hints` counts those taken, `hints_before` those of them before the first
     diagnosis. `shown`: the fixed run was asked for. `answers` are those to the case's question, in order; `answered` says
-    whether one of them is right, its number by the runs that were handed in.
+    whether one of them is right, its number by the runs that were handed in, and `answered_by_recorded` whether one is that
+    a page has judged by the recorded runs.
     """
 
     case: int
@@ -287,6 +288,7 @@ class CaseNotes:
     mended: bool = False
     answers: tuple[str, ...] = ()
     answered: bool = False
+    answered_by_recorded: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from measuretwice.execute.job import finished
 from measuretwice.in_page import answers
 from measuretwice.in_page.answers import ArchiveAnswer
 from measuretwice.in_page.machine import PagesMachine, Task, begin_live, keep_live_files
-from measuretwice.in_page.storage import RunStore, note_written, pack
+from measuretwice.in_page.storage import WRITTEN, RunStore, note_written, pack
 from measuretwice.lab import KernelFacts, load_lab, select_trials
 from measuretwice.runs.result import read_result
 from measuretwice.view import words
@@ -63,25 +63,23 @@ class PageApi:
     def ask(self, what: str, request: str) -> str:
         """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}.
 
-        Who names a lab may name, in `diagnoses` and `hints`, what was written down and opened on its pages: that comes
-        into the book first.
+        Who names a lab may name, by the kinds in WRITTEN, what was written down, opened and answered on its pages: that
+        comes into the book first.
         """
         asked = json.loads(request)
-        written = {kind: asked.pop(kind, None) or {} for kind in ("diagnoses", "hints")}
+        written = {kind: asked.pop(kind, None) or {} for kind in WRITTEN}
         try:
             if "lab" in asked:
-                self._open_lab(asked["lab"], begin=what == "archive", **written)
+                self._open_lab(asked["lab"], written, begin=what == "archive")
             return json.dumps({"answer": self.requests[what](**asked)})
         except UserError as error:
             return json.dumps({"problem": str(error)})
 
-    def _open_lab(
-        self, lab: str, *, begin: bool, diagnoses: dict[str, str], hints: dict[str, str]
-    ) -> None:
+    def _open_lab(self, lab: str, written: dict[str, dict[str, str]], *, begin: bool) -> None:
         loaded = load_lab(self._root, lab)
         folder = self._runs / loaded.name
         self._store.quarantine_unreadable(folder, loaded)
-        note_written(loaded, folder, diagnoses, hints, begin=begin)
+        note_written(loaded, folder, written, begin=begin)
 
     def note(self, *, lab: str) -> dict[str, Any]:
         """Something was written down: it is in the book already, where there is one. Return nothing."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
 from measuretwice.book.lab_book import NONE, LabBook
+from measuretwice.book.prediction import Answer
+from measuretwice.course.judging import Question
 from measuretwice.course.report import opened_for_report, read_report_runs, write_report
 from measuretwice.in_page.answers import ArchiveAnswer
 from measuretwice.lab import Lab, read_questions
@@ -23,6 +25,10 @@ ASIDE = ".unreadable"
 # Longer than any diagnosis; a book has its limit, too.
 MOST_CHARACTERS = 20_000
 HINTS = ("1", "2", "3")
+# What pages keep by the cases' numbers: diagnoses; hints; answers that were judged by the recorded runs, a line each; and the
+# answer that was right.
+WRITTEN = ("diagnoses", "hints", "judged", "answered")
+MOST_ANSWERS = 30
 
 
 class RunStore:
@@ -65,15 +71,16 @@ class RunStore:
 
 
 def note_written(
-    lab: Lab, folder: Path, diagnoses: Mapping[str, str], hints: Mapping[str, str], *, begin: bool
+    lab: Lab, folder: Path, written: Mapping[str, Mapping[str, str]], *, begin: bool
 ) -> None:
-    """Note in the lab book what pages keep: diagnoses, and the hints that were opened before them, by the cases' numbers.
+    """Note in the lab book what pages keep, by the kinds in WRITTEN: hints before the diagnosis, and answers after it.
 
     A book that isn't there is begun only if `begin`.
     """
     book = LabBook(folder, lab)
-    diagnosed = _by_case(lab, diagnoses)
-    taken_hints = {case: step for case, step in _by_case(lab, hints).items() if step in HINTS}
+    diagnosed = _by_case(lab, written["diagnoses"])
+    steps = _by_case(lab, written["hints"]).items()
+    taken_hints = {case: step for case, step in steps if step in HINTS}
     if begin and (diagnosed or taken_hints) and not book.exists:
         book.open()
     if not book.exists:
@@ -85,6 +92,20 @@ def note_written(
     for case, text in sorted(diagnosed.items()):
         if text != book.notes(case).diagnosis:
             book.add(case, "Diagnosis", text)
+    _note_judged(lab, book, written["judged"], _by_case(lab, written["answered"]))
+
+
+def _note_judged(
+    lab: Lab, book: LabBook, judged: Mapping[str, str], answered: Mapping[int, str]
+) -> None:
+    """Note which answers a page has judged by the recorded runs, and which of them was right."""
+    for written, lines in judged.items():
+        for line in lines.splitlines()[:MOST_ANSWERS]:
+            for case, text in _by_case(lab, {written: line}).items():
+                if judgement := lab.case(case).judgement:
+                    question = Question(lab, case, judgement, book, ())
+                    is_right = text == answered.get(case)
+                    question.note_judged_by_recorded(Answer.read(text), is_right=is_right)
 
 
 def _by_case(lab: Lab, texts: Mapping[str, str]) -> dict[int, str]:

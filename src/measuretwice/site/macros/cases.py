@@ -10,8 +10,7 @@ import json
 import re
 from typing import Any
 
-from measuretwice.base.errors import UserError
-from measuretwice.book.prediction import number_of, quantity_of
+from measuretwice.book.prediction import quantity_of
 from measuretwice.lab import (
     SettingToChange,
     after_cases,
@@ -21,10 +20,9 @@ from measuretwice.lab import (
     settings_to_change,
     step_cases,
 )
-from measuretwice.lab.schema.cases import FirstTry, NumberAsked
+from measuretwice.lab.schema.cases import FirstTry
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.runs.first_try_history import outcome_of
-from measuretwice.runs.remeasure import read_run
 from measuretwice.site.macros import LabContext, browser_run, macro
 from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
 
@@ -171,7 +169,7 @@ def judge(context: LabContext, name: str) -> Block:
     command = f"./lab check runs/{lab}/case-{number:02d}-* --answer LETTER"
     if judgement.number:
         quantity = quantity_of(judgement.number)
-        recorded = _recorded_number(context, name, judgement.number)
+        recorded = context.sets.judged_number(name)
         lines += ["", f"**And a number.** {judgement.number.ask}"]
         asked |= {
             "label": quantity.label,
@@ -189,18 +187,6 @@ def judge(context: LabContext, name: str) -> Block:
         f"```sh\n{command}\n```",
     ]
     return Block("\n".join(lines) + "\n")
-
-
-def _recorded_number(context: LabContext, name: str, asked: NumberAsked) -> float:
-    """What a case's recorded runs give for the number of its question, measured anew where it wasn't measured then."""
-    runs = context.sets.runs(f"{name}-broken")
-    value = number_of(asked, runs)
-    if value is None:
-        again = (read_run(context.root, run.run_dir, run.run_dir.name) for run in runs)
-        value = number_of(asked, [run.result for run in again])
-    if value is None:
-        raise UserError(f"{name}: judgement: its recorded runs have no {asked.value}")
-    return value
 
 
 @macro('try_fix("mtu")')
