@@ -361,9 +361,10 @@ class Panel {
     return name;
   }
 
+  /** As --set takes them: a name with nothing after the = takes a setting away that isn't set by itself. */
   changes() {
     return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()))
-      .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
+      .filter(([name]) => name).map(([name, value]) => `${name}=${value}`);
   }
 
   // --- running -----------------------------------------------------------------------------------
@@ -649,7 +650,7 @@ class Panel {
 function bounds({ unit, min, max, choices, default: usual }) {
   if (choices) return `one of ${choices.join(", ")}`;
   const range = min !== null && max !== null ? `${min} to ${max}` : min !== null ? `at least ${min}` : max !== null ? `at most ${max}` : "";
-  return [range && `${range}${unit && unit !== range ? ` ${unit}` : ""}`, usual === null ? "not set by itself" : ""].filter(Boolean).join(", ");
+  return [range && `${range}${unit && unit !== range ? ` ${unit}` : ""}`, usual === null ? "not set by itself: an empty value takes it away" : ""].filter(Boolean).join(", ");
 }
 
 const panels = [];
