@@ -247,7 +247,8 @@ def _setting_line(setting: SettingToChange) -> str:
         ),
     ]
     about = f" ({'; '.join(takes)})" if takes else ""
-    parts = [f"- `{setting.name}`{about}: {setting.help}."]
+    end = "" if setting.help.endswith("?") else "."
+    parts = [f"- `{setting.name}`{about}: {setting.help}{end}"]
     if setting.is_taken_away:
         parts.append(f"`--set {setting.name}=`, with nothing after the `=`, takes it away.")
     if setting.lines:
