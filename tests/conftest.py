@@ -70,3 +70,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--nightly-reasons"):
         items.clear()
         print("\n".join(sorted(reasons)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List how long each case took that was played on its page, which only a whole run tells."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    played = [
+        value
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == "played"
+    ]
+    if not played:
+        return
+    terminalreporter.section("cases played on their pages, in seconds")
+    terminalreporter.line(f"{'case':<12}{'first run':>10}{'to solved':>10}")
+    for case, *seconds in played:
+        columns = "".join(f"{number:>10.0f}" for number in seconds)
+        terminalreporter.line(f"{case:<12}{columns}{'' if seconds[1:] else '  in a terminal'}")

@@ -7,15 +7,12 @@ kernel/test_browser_machine.py, and what its panel asks of the kit is answered i
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,6 +23,7 @@ import browsers_machine
 import pytest
 from command_line import call_lab
 from firefox import firefox_path, started_firefox
+from kept_runs import files_of
 from processes import command_lines, stat_of
 
 from measuretwice.backends.browser import find_machine
@@ -115,16 +113,6 @@ def result_of(files: dict[str, bytes]) -> dict[str, Any]:
     result = dict(json.loads(files["result.json"]))
     del result["derived_by"]
     return result
-
-
-def files_of(tar: str) -> dict[str, bytes]:
-    """The page's own tar, which has names up to a hundred bytes and plain files alone."""
-    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(tar))) as packed:
-        return {
-            entry.name: file.read()
-            for entry in packed
-            if (file := packed.extractfile(entry)) is not None
-        }
 
 
 def test_the_machine_is_built_and_no_larger_than_said(student: Path) -> None:
