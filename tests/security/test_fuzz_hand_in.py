@@ -32,7 +32,7 @@ from measuretwice.grading.answers import (
 )
 from measuretwice.grading.reader import read_submission
 from measuretwice.grading.submission import CaseNotes, Contents, Reading
-from measuretwice.in_page.storage import RunStore, note_written, pack
+from measuretwice.in_page.storage import WRITTEN, RunStore, note_written, pack
 from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.remeasure import read_run
@@ -355,7 +355,7 @@ def test_what_a_page_keeps_is_packed_and_read(amount: str, tmp_path: Path) -> No
             store = RunStore()
             store.quarantine_unreadable(runs / "mathis", lab)
             assert all(line.isprintable() for line in store.lines(runs / "mathis"))
-            note_written(lab, runs / "mathis", texts, texts, begin=True)
+            note_written(lab, runs / "mathis", dict.fromkeys(WRITTEN, texts), begin=True)
             pack(ROOT, lab, runs, tmp_path / "mathis-runs.zip", texts)
             scratch = tmp_path / "scratch"
             scratch.mkdir()
