@@ -26,7 +26,7 @@ from script_kinds import BASES, SCRIPTS
 from swapped_kinds import PAIRS, swapped
 
 from faults import Fault, FaultyRun, Kind, faulty_runs, findings, judged, measured
-from measuretwice.lab import Lab, Value
+from measuretwice.lab import Lab, Value, with_unlisted
 
 # So many honest runs say what chance does to each of the settings.
 HONEST_EACH = 4
@@ -120,7 +120,7 @@ def honest_kinds(bases: Sequence[str]) -> list[Kind]:
 def values_of(run: FaultyRun) -> Mapping[str, Any]:
     """Return what a run measured; nothing where it failed."""
     path = run.job.folder / "result.json"
-    return json.loads(path.read_text())["measured"] if path.exists() else {}
+    return with_unlisted(json.loads(path.read_text()))["measured"] if path.exists() else {}
 
 
 def prove_effects(

@@ -30,6 +30,7 @@ from measuretwice.cli.main import cli
 from measuretwice.course.case import read_changes
 from measuretwice.lab import Lab, Plan, Toolchain, hide_unlisted, make_plan, trial_params
 from measuretwice.lab.schema.cases import Pitfall
+from measuretwice.runs.result import for_students
 from measuretwice.site.macros import LabContext, browser_run
 from measuretwice.site.macros.figure_files import symptom_pictures
 from measuretwice.site.macros.lab import network
@@ -222,8 +223,14 @@ def plan_of(lab: Lab, pitfall: Pitfall) -> Plan:
 
 
 def plan_of_a_run(_: None, lab: Lab, pitfall: Pitfall) -> Said:
-    """As job.py and live/session.py write it, and result.json the same way: tests/run reads those of real runs."""
+    """As job.py and live/session.py write it; tests/run reads those of real runs."""
     yield "plan.json", json.dumps(hide_unlisted(lab, plan_of(lab, pitfall).to_json()))
+
+
+def result_of_a_run(_: None, lab: Lab, pitfall: Pitfall) -> Said:
+    """As runs.write_result writes it, and ./lab check --json prints such values."""
+    for path in sorted(recorded(lab, pitfall).glob("*/result.json")):
+        yield "result.json", json.dumps(for_students(lab, json.loads(read(path))))
 
 
 def variables_of(script: str) -> str:
@@ -280,7 +287,7 @@ def unlisted_settings(lab: Lab, _: Pitfall) -> list[str]:
 
 def unlisted_settings_and_values(lab: Lab, pitfall: Pitfall) -> list[str]:
     about_drops = any(it.predict.value == "other_qdisc_drops" for it in lab.file.pitfalls)
-    names = [*unlisted_settings(lab, pitfall), "rate_rows_spanning"]
+    names = [*unlisted_settings(lab, pitfall), "rate_rows_spanning", "host_1_seconds_deviation_bps"]
     return [*names, "other_qdisc_drops"] if about_drops else names
 
 
@@ -360,6 +367,7 @@ SURFACES = [
     Surface(lab_show_what_was_set_and_measured, unlisted_settings_and_values, few=True),
     Surface(list_of_settings, unlisted_settings),
     Surface(plan_of_a_run, unlisted_settings),
+    Surface(result_of_a_run, unlisted_settings_and_values, few=True),
     Surface(script_of_a_run, unlisted_settings),
     Surface(environment_of_a_live_pane, unlisted_settings),
     Surface(suggestions_of_set, unlisted_settings),

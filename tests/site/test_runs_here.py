@@ -281,7 +281,10 @@ OWN = """(async () => {
   const { unpack } = await import(new URL("../../../assets/machine/tar.mjs", location.href));
   const [name] = (await kept_names("queues")).filter((name) => name.includes("/case-05-"));
   const files = unpack(new Uint8Array((await kept_value(name)).tar));
-  return JSON.parse(new TextDecoder().decode(files["result.json"])).measured.host_1_seconds_deviation_bps / 1e6;
+  // It tells the case's mistake by its name, so it is packed.
+  const packed = Uint8Array.from(atob(JSON.parse(new TextDecoder().decode(files["result.json"])).unlisted_params), (c) => c.charCodeAt(0));
+  const { measured } = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  return measured.find(([, value]) => value === "host_1_seconds_deviation_bps")[2] / 1e6;
 })()"""
 
 

@@ -22,6 +22,7 @@ from measuretwice.backends import live_script
 from measuretwice.backends import script as nodes
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
+from measuretwice.checks import telling_values
 from measuretwice.lab import (
     CheckedParams,
     Plan,
@@ -37,6 +38,7 @@ from measuretwice.lab import (
     with_unlisted,
 )
 from measuretwice.lab.schema.parameters import is_reserved
+from measuretwice.runs.result import for_students, from_json
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -256,6 +258,33 @@ def test_a_plan_with_packed_settings_is_the_same_plan() -> None:
         assert with_unlisted(document) == document
 
 
+def test_a_result_with_packed_values_is_the_same_result() -> None:
+    """None of the values is there whose names tell a case's mistake; and a file written before is read as it is."""
+    left_out: set[str] = set()
+    for path in sorted(ROOT.glob("sample-data/*/*/*/result.json")):
+        document = json.loads(path.read_text())
+        lab = load_lab(ROOT, document["lab"])
+        written = json.loads(json.dumps(for_students(lab, document)))
+        telling = telling_values(lab, document["measured"])
+        assert document["measured"].keys() - written["measured"].keys() == telling, path
+        assert not any(f'"{name}"' in json.dumps(written) for name in telling), path
+        left_out |= telling
+        whole = with_unlisted(written)
+        assert whole == document
+        assert list(whole["measured"]) == list(document["measured"])
+        assert from_json(written) == from_json(document)
+        assert with_unlisted(document) == document
+    assert {"rate_rows_spanning", "window_rows_ratio", "length_rows", "other_qdisc_drops", "own_flows"} <= left_out  # fmt: skip
+
+
+def test_a_value_tells_as_long_as_no_case_about_it_is_known() -> None:
+    queues = load_lab(ROOT, "queues")
+    names = ["rate_rows_spanning", "host_2_seconds_deviation_bps", "goodput_bps", "host_3_received_flows"]  # fmt: skip
+    assert telling_values(queues, names) == {*names[:2]}
+    assert telling_values(queues, names, {1, 2, 3, 4}) == {*names[:2]}
+    assert telling_values(queues, names, {5}) == set()
+
+
 def packed(hidden: object) -> str:
     return base64.b64encode(zlib.compress(json.dumps(hidden).encode())).decode()
 
@@ -270,6 +299,7 @@ def packed(hidden: object) -> str:
         (packed({"params": [[10**30, "mtu_bytes", 1500]]}), "unlisted_params: can't be read"),
         (packed({"params": [[0, "x" * 10**6, 1]]}), "unlisted_params: can't be read"),
         (packed({"params": [[0, "rtt_ms", 7]]}), "unlisted_params: a setting stands twice"),
+        (packed({"measured": [[0, "rtt_ms", 7]]}), "unlisted_params: can't be read"),
         (packed({"params": [[0, "bash_env", "$(id)"]]}), "mathis has no setting"),
         (packed({"params": [[0, "mtu_bytes", "$(id)"]]}), "mtu_bytes: expected a number"),
         (packed([]), "unlisted_params: can't be read"),

@@ -441,6 +441,22 @@ def test_the_first_try_of_a_book_is_in_the_report() -> None:
         assert ("66 Mbit/s" in markdown) == ("Case 5" in book)
 
 
+def test_a_value_that_tells_a_case_waits_until_its_cause_is_known() -> None:
+    """By its name in the table of all values; to mark all are there."""
+    run = read_run(ROOT, ROOT / "sample-data/05-queues/case-05-broken/trial-21-seed1", "a run")
+    begun = "# Lab book\n\n- Seed: 7\n\n## Case 5: x\n\n- Run: x: 1\n"
+    found = f"{begun}- Diagnosis: the last row is a sum\n"
+    for book, marking, is_there in (
+        (None, False, False), (begun, False, False), (found, False, True), (begun, True, True),
+    ):  # fmt: skip
+        books = {} if book is None else {"queues": book}
+        made = make_report([run], title=None, author=None, made=MADE, books=books, for_marking=marking)  # fmt: skip
+        names = {row[0] for row in made.sections[0].all_values.rows}
+        assert ("rate_rows_spanning" in names) is is_there, (book, marking)
+        assert ("host_1_seconds_deviation_bps" in names) is is_there, (book, marking)
+        assert "goodput_bps" in names
+
+
 OWN_COLUMNS = {
     "mathis": ("01-mathis/case-05-broken", {"p set", "95 % interval of p", "model, Mbit/s", "ratio"}),
     "buffers": ("02-buffers/case-03-broken", {"Jain's index of the two goodputs", "packets lost anywhere other than in g1's buffer"}),

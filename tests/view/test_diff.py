@@ -74,6 +74,15 @@ def test_what_is_printed_names_no_mistake(tmp_path: Path) -> None:
         assert word not in done.stdout
 
 
+def test_a_value_that_tells_a_case_is_left_out_but_for_runs_of_that_case() -> None:
+    samples = SAMPLES / "05-queues"
+    rows = samples / "case-05-broken/trial-21-seed1"
+    other = diff(rows, samples / "case-04-broken/trial-21-seed1", 1)
+    assert "rate_rows_spanning" not in {value["name"] for value in other["measured"]}
+    fixed = diff(rows, samples / "case-05-fixed/trial-21-seed1", 1)
+    assert "rate_rows_spanning" in {value["name"] for value in fixed["measured"]}
+
+
 def test_a_file_of_one_run_only_and_lines_of_text(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(run, other)

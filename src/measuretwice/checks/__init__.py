@@ -13,6 +13,7 @@ from measuretwice.checks.engine import (
     diagnose,
     judge_run,
     run_under_test,
+    telling_values,
     tries_of,
     with_help,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "judge_run",
     "limits",
     "run_under_test",
+    "telling_values",
     "tries_of",
     "with_help",
 ]

@@ -7,7 +7,7 @@ and saying both would hide the cause.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from measuretwice.checks import (
@@ -38,8 +38,9 @@ from measuretwice.checks.registry import (
     checks_of,
 )
 from measuretwice.lab import UNSET, Lab, Value, find_labs, read_lab, trial_params
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.measure.expectations import against_model, verdicts_of
-from measuretwice.measure.fields import Measured
+from measuretwice.measure.fields import CATALOGUE, Measured, kind_of
 from measuretwice.measure.host_state import HostState
 
 # The finding that something is off which no known cause explains.
@@ -54,6 +55,13 @@ CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
 SET_CHECKS = sorted(
     (entry for entry in _ENTRIES if isinstance(entry, SetCheck)), key=lambda entry: not entry.first
 )
+# Measured values whose names tell what a case is about: what a person's own work came to, what was dropped where nobody
+# looks, and a buffer by whose path.
+TELLING = {name for name, entry in CATALOGUE.items() if entry.source == "your own"} | {
+    "other_qdisc_drops",
+    "buffer_bdp_ratio_min",
+    "buffer_bdp_ratio_max",
+}
 
 
 def _merged() -> tuple[dict[str, FindingKind], dict[str, frozenset[str]]]:
@@ -213,6 +221,28 @@ def judge_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> Judgement
 def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:
     """Return the findings of one run as the checks say them, without page and hint."""
     return causes(run, lab.file.checks.leave_out)
+
+
+def telling_values(
+    lab: Lab, names: Iterable[str], known_cases: Collection[int] = ()
+) -> frozenset[str]:
+    """Return those of the measured `names` that tell a case's cause: only its check looks at them, or its questions ask
+    for them. Not those of a case that is among `known_cases`."""
+    due: set[str] = set()
+    secret: set[str] = set()
+    for number, pitfall in enumerate(lab.file.pitfalls, start=1):
+        (due if number in known_cases else secret).update(_looked_at(pitfall))
+    return frozenset(name for name in names if kind_of(name) in secret - due)
+
+
+def _looked_at(pitfall: Pitfall) -> set[str]:
+    """The telling values that a case is about."""
+    number = pitfall.judgement.number if pitfall.judgement else None
+    names = {pitfall.predict.value, *pitfall.predict.beside, *([number.value] if number else [])}
+    for check in CHECKS:
+        if pitfall.finding in {kind.id for kind in check.raises}:
+            names |= check.needs
+    return TELLING & {kind_of(name) for name in names}
 
 
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:

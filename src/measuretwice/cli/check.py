@@ -20,7 +20,8 @@ from measuretwice.course.check import Check, open_check
 from measuretwice.course.findings import DeclaredRun, Document
 from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, CaseSolved
-from measuretwice.lab import hide_unlisted, load_lab
+from measuretwice.lab import load_lab
+from measuretwice.runs.result import for_students
 
 # So many lines on files that can't be used are printed; of the others only how many there are.
 MOST_REFUSED = 8
@@ -260,7 +261,7 @@ def _count(number: int) -> str:
 
 
 def _shown(root: Path, document: Document, places: Unpacked) -> Any:
-    """Return a document as it is printed: settings that tell a cause are packed, as in a run's files."""
+    """Return a document as it is printed: what tells a cause by its name is packed, as in a run's files."""
     if "params" not in document:
         return places.named_in(document)
-    return places.named_in(hide_unlisted(load_lab(root, document["lab"]), document))
+    return places.named_in(for_students(load_lab(root, document["lab"]), document))

@@ -54,9 +54,9 @@ from measuretwice.execute.batch import (
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Lab, OwnCopy, StageName, hide_unlisted, load_lab, read_lab
+from measuretwice.lab import Lab, OwnCopy, StageName, load_lab, read_lab
 from measuretwice.lab.schema.cases import Again
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, for_students
 
 
 @click.command()
@@ -303,7 +303,7 @@ def _print(
     lab: Lab, results: list[Result], as_json: bool, case: CaseRun | None, predicted: str
 ) -> None:
     if as_json:
-        print(json.dumps([hide_unlisted(lab, result.to_json()) for result in results], indent=2))
+        print(json.dumps([for_students(lab, result.to_json()) for result in results], indent=2))
     elif case:
         _print_case(case, results, predicted)
     elif results:

@@ -1,4 +1,4 @@
-"""A lab's cases and questions in a students' release, and its cases' settings in the files of runs: kept from eyes
+"""A lab's cases and questions in a students' release, and what names its cases' mistakes in the files of runs: kept from eyes
 that only pass by, not from a will to read.
 
 The kit itself needs each case's settings, hints and cause: to run it, to check it, to help a step at
@@ -6,7 +6,8 @@ a time. So lab.toml holds what a student may read, and cases.sealed beside it th
 TOML, compressed and written in letters: no search finds a cause in it, and nobody reads one by
 accident. Whoever wants to open it can. The questions are sealed likewise: many name what was off in a case.
 
-A run's plan holds every setting of its lab. Those that no list has are the mistakes of cases by name, so in its files they are packed.
+A run's plan holds every setting of its lab, and its result every value that was measured. Those settings that no list has are the
+mistakes of cases by name, and so are some of the values: in a run's files they are packed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import re
 import textwrap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ MAX_BYTES = 2**22
 HEADER = re.compile(r"^\[\[?\s*([A-Za-z_-]+)")
 DIRECTIVE = "#:"
 QUOTES = '"""'
-# In a run's file, beside its `params`: those settings that no list has, packed.
+# In a run's file, beside its `params`: those settings that no list has and those measured values that tell, packed.
 UNLISTED = "unlisted_params"
 MAX_PACKED_BYTES = 2**16
 
@@ -124,54 +125,64 @@ def read_questions(lab: Lab) -> list[str]:
     return [" ".join(item.split("\n\n")[0].split()) for item in items]
 
 
-def hide_unlisted(lab: Lab, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's document with those of its `params` packed that no list has, and a `title` that names one.
+def hide_unlisted(
+    lab: Lab, document: Mapping[str, Any], telling: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return a run's document with those of its `params` packed that no list has, a `title` that names one, and those of
+    its `measured` values that are `telling`.
 
     `with_unlisted` makes it whole again.
     """
-    params = document["params"]
-    hidden: dict[str, Any] = {
-        "params": [
+    unlisted = [name for name in document["params"] if lab.is_unlisted(name)]
+    hidden: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
+    for table, names in (("params", unlisted), ("measured", telling)):
+        values = document.get(table) or {}
+        if packed := [
             (place, name, value)
-            for place, (name, value) in enumerate(params.items())
-            if lab.is_unlisted(name)
-        ]
-    }
-    if not hidden["params"]:
-        return dict(document)
-    shown: dict[str, Any] = {
-        "params": {name: value for name, value in params.items() if not lab.is_unlisted(name)}
-    }
+            for place, (name, value) in enumerate(values.items())
+            if name in names
+        ]:
+            hidden[table] = packed
+            shown[table] = {name: value for name, value in values.items() if name not in names}
     if (title := document.get("title", "")) != (listed := lab.listed_title(title)):
         hidden["title"], shown["title"] = title, listed
-    packed = base64.b64encode(zlib.compress(json.dumps(hidden).encode(), 9)).decode()
+    if not hidden:
+        return dict(document)
+    packed_text = base64.b64encode(zlib.compress(json.dumps(hidden).encode(), 9)).decode()
     content: dict[str, Any] = {}
     for key, value in document.items():
         content[key] = shown.get(key, value)
         if key == "params":
-            content[UNLISTED] = packed
+            content[UNLISTED] = packed_text
     return content
 
 
 def with_unlisted(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's document with all of its settings among its `params`, in their order; one that packs none as it is.
+    """Return a run's document with all of its settings among its `params`, and all of its `measured` values, in their
+    order; one that packs none as it is.
 
     ValueError where it can't be read.
     """
     content = {key: value for key, value in document.items() if key != UNLISTED}
     if UNLISTED not in document:
         return content
+    twice = ""
     try:
-        items = list(content["params"].items())
         packed = base64.b64decode(document[UNLISTED], validate=True)
         hidden = json.loads(zlib.decompressobj().decompress(packed, MAX_PACKED_BYTES))
-        for place, name, value in hidden["params"]:
-            items.insert(place, (name, value))
-        content["params"] = dict(items)
+        for table, what in (("params", "setting"), ("measured", "value")):
+            if not (packed_values := hidden.get(table, [])):
+                continue
+            items = list(content[table].items())
+            for place, name, value in packed_values:
+                items.insert(place, (name, value))
+            content[table] = dict(items)
+            twice = twice or what * (len(content[table]) != len(items))
         if "title" in hidden:
             content["title"] = str(hidden["title"])
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, zlib.error):  # fmt: skip
         raise ValueError(f"{UNLISTED}: can't be read") from None
-    if len(content["params"]) != len(items):
-        raise ValueError(f"{UNLISTED}: a setting stands twice")
+    if twice:
+        raise ValueError(f"{UNLISTED}: a {twice} stands twice")
     return content

@@ -423,6 +423,14 @@ def members(family: str, names: Iterable[str]) -> dict[str, str]:
     }
 
 
+def kind_of(name: str) -> str:
+    """Return a measured name as the catalogue has it: of one node's value the family's, as `*_share`."""
+    if name in CATALOGUE:
+        return name
+    of_node = (field.name for field in FAMILIES if field.name.startswith("*"))
+    return next((family for family in of_node if fnmatchcase(name, family)), name)
+
+
 def require(names: Iterable[str], where: str) -> None:
     """Raise KeyError for the first of `names` that isn't in the catalogue; `where` asks for it."""
     for name in names:

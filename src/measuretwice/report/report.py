@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from measuretwice.book.lab_book import Notes, read_first_try, read_notes
-from measuretwice.checks import Finding, check_set
+from measuretwice.checks import Finding, check_set, telling_values
 from measuretwice.lab import Lab, read_questions
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.report.markdown import clean, fence, inline_html, markdown_text
@@ -38,7 +38,7 @@ from measuretwice.report.tables import (
     validation_table,
 )
 from measuretwice.runs.remeasure import Excerpt, RunData
-from measuretwice.runs.result import what_chance_does
+from measuretwice.runs.result import for_students, what_chance_does
 
 # Each lab's notes by case.
 Books = Mapping[str, Mapping[int, Notes]]
@@ -148,7 +148,10 @@ def make_report(
         summaries=_summaries(runs),
         chance=what_chance_does([run.result for run in runs]),
         sections=[
-            _section(number, run, tells=tells(run)) for number, run in enumerate(runs, start=1)
+            _section(
+                number, run, tells=tells(run), left_out=() if for_marking else _not_due(run, notes)
+            )
+            for number, run in enumerate(runs, start=1)
         ],
         questions=[(name, asked) for name, asked in questions if asked],
         waiting=waiting,
@@ -212,7 +215,9 @@ def _waiting_line(later: Sequence[Question], book: Mapping[int, Notes]) -> list[
     return [f"{count} here when {named} fixed, and the report is made again."]
 
 
-def _section(position: int, run: RunData, *, tells: bool) -> Section:
+def _section(
+    position: int, run: RunData, *, tells: bool, left_out: Collection[str] = ()
+) -> Section:
     result = run.result
     # Of two runs of one case and seed the changes tell them apart.
     heading = ", ".join(filter(None, [f"Trial {run.plan.trial}", stage_of(run), *own_changes(run)]))
@@ -225,7 +230,7 @@ def _section(position: int, run: RunData, *, tells: bool) -> Section:
         validation=validation_table(result.expectations),
         findings=result.findings,
         values=key_values_table(run),
-        all_values=all_values_table(run),
+        all_values=all_values_table(run, left_out),
         excerpts=run.excerpts,
         provenance=provenance_table(run),
         provenance_missing=run.provenance is None,
@@ -241,6 +246,13 @@ def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -
         is_told = all(tells(of_lab[index]) for index in raised.members)
         findings += [raised.finding] if is_told else without_cause([raised.finding])
     return findings
+
+
+def _not_due(run: RunData, books: Books) -> Collection[str]:
+    """The measured values whose names tell what the run's student is still to find."""
+    notes = books.get(run.lab.name, {})
+    known_cases = {case for case in notes if notes[case].knows_cause}
+    return telling_values(run.lab, run.result.measured, known_cases)
 
 
 def _without_cause(run: RunData) -> RunData:
@@ -270,11 +282,11 @@ def _order(run: RunData) -> tuple[str, int, int, str, str, int, str, str]:
 
 
 def run_to_json(run: RunData) -> dict[str, Any]:
-    """Return what the report says of one run, with every measured value."""
+    """Return what the report says of one run, with every measured value; what tells a case's cause is packed."""
     interval = loss_interval_of(run)
     return {
         "run": run.name,
-        **run.result.to_json(),
+        **for_students(run.lab, run.result.to_json()),
         "loss_interval": interval and {"low": interval[0], "high": interval[1], "confidence": 0.95},
         "ratio_error": ratio_error_of(run),
         "provenance": run.provenance,

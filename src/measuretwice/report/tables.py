@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.backends import option_of, what_differs
@@ -313,14 +313,15 @@ def key_values_table(run: RunData) -> ReportTable:
     return ReportTable("Key values, measured", ["what", "value", "unit"], rows, frozenset({1}))
 
 
-def all_values_table(run: RunData) -> ReportTable:
-    """Return every measured value under its own name."""
+def all_values_table(run: RunData, left_out: Collection[str] = ()) -> ReportTable:
+    """Return every measured value under its own name, without those that are `left_out`."""
     return ReportTable(
         "All that was measured, by its name in result.json",
         ["name", "value"],
         [
             [name, value if isinstance(value, str) else number(value, "{:.10g}")]
             for name, value in run.result.measured.items()
+            if name not in left_out
         ],
         frozenset({1}),
     )

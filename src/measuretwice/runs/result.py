@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.paths import digest_of_packages
-from measuretwice.checks import Finding, Member
+from measuretwice.checks import Finding, Member, telling_values
 from measuretwice.lab import (
     Lab,
     Plan,
@@ -256,7 +256,12 @@ def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
 
 def write_result(run: Path, lab: Lab, result: Result) -> None:
     """Write a run's result.json, which a student may read. OSError where that can't be."""
-    write_json(run / RESULT, hide_unlisted(lab, result.to_json()))
+    write_json(run / RESULT, for_students(lab, result.to_json()))
+
+
+def for_students(lab: Lab, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of a run's settings and measured values with those packed whose names tell a case's cause."""
+    return hide_unlisted(lab, document, telling_values(lab, document.get("measured") or ()))
 
 
 def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:

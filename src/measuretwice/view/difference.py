@@ -7,7 +7,7 @@ import filecmp
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from measuretwice.view.documents import (
     params_of,
     plain,
     settings_of,
+    values_not_due,
 )
 from measuretwice.view.source import OWN, RawFile, Source
 
@@ -97,11 +98,14 @@ def compare(root: Path, a: Source, b: Source) -> Difference:
     for source in (a, b):
         notes += settings_of(root, source)[1]
     measured = [_measured(root, source, notes) for source in (a, b)]
+    hidden: Collection[str] = ()
+    if not _of_one_case(a, b):
+        hidden = values_not_due(root, {*measured[0], *measured[1]}, a, b)
     return Difference(
         a.title,
         b.title,
         tuple(_settings(root, a, b)),
-        tuple(_measured_pairs(*measured)),
+        tuple(pair for pair in _measured_pairs(*measured) if pair.name not in hidden),
         tuple(_files(a, b)),
         tuple(notes),
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
-from measuretwice.checks.engine import CHECKS
-from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params
+from measuretwice.checks import telling_values
+from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params, with_unlisted
 from measuretwice.lab.schema.parameters import UNITS
-from measuretwice.measure.fields import CATALOGUE, fields_of, unit_of
+from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.fields import Meaning
 from measuretwice.runs.first_try_history import STEPS
@@ -27,10 +27,6 @@ OF_PLAN = {
     "seed": "where randomness starts from",
     "where": "where it ran",
     "kernel": "the kernel that it ran on",
-}
-# What a person's own analysis came to, and what was dropped where nobody looks.
-TELLING = {name for name, field in CATALOGUE.items() if field.source == "your own"} | {
-    "other_qdisc_drops"
 }
 # Units whose ending in a parameter's name isn't how they are written.
 SHORT_UNITS = {"mbit": "Mbit/s", "ratio": "0 to 1", "percent": "%", "us": "µs", "count": ""}
@@ -70,8 +66,7 @@ def measured_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
     measured = _object(file).get("measured")
     values = measured if isinstance(measured, dict) else {}
     fields = fields_of(values)
-    lab = lab_of(root, source.plan)
-    telling = _telling_values(lab, _known_cases(lab, source.target.absolute())) if lab else set()
+    telling = values_not_due(root, values, source)
     rows = []
     for name, value in values.items():
         if name in telling:
@@ -85,16 +80,15 @@ def measured_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
     return [Block("measured values", f"{file.name}, 'measured'", ("value",), tuple(rows), (note,))]
 
 
-def _telling_values(lab: Lab, known_cases: set[int]) -> set[str]:
-    """Return the measured values that only a case's check looks at, of cases whose cause isn't known: their names say it."""
-    due: set[str] = set()
-    secret: set[str] = set()
-    for number, pitfall in enumerate(lab.file.pitfalls, start=1):
-        of_case = due if number in known_cases else secret
-        for check in CHECKS:
-            if pitfall.finding in {kind.id for kind in check.raises}:
-                of_case |= {name for name in check.needs if name in TELLING}
-    return secret - due
+def values_not_due(root: Path, names: Iterable[str], *sources: Source) -> frozenset[str]:
+    """Return those of the measured `names` that tell a case's cause which isn't known; of a lab that isn't here none."""
+    lab = lab_of(root, sources[0].plan)
+    if lab is None:
+        return frozenset()
+    known_cases = {
+        case for source in sources for case in _known_cases(lab, source.target.absolute())
+    }
+    return telling_values(lab, names, known_cases)
 
 
 def params_of(source: Source) -> dict[str, Any]:
@@ -141,7 +135,10 @@ def _object(file: RawFile) -> dict[str, Any]:
         raise ParseError(file.name, where, "cut off, or no JSON") from None
     if not isinstance(content, dict):
         raise ParseError(file.name, "$", "expected an object")
-    return content
+    try:
+        return with_unlisted(content)
+    except ValueError as error:
+        raise ParseError(file.name, "$", str(error)) from None
 
 
 def plain(value: object) -> int | float | str | None:
