@@ -18,11 +18,16 @@ from matplotlib.transforms import Bbox
 
 from measuretwice.cli.over_time import text_panel
 from measuretwice.figures.run_over_time import run_over_time
+from measuretwice.lab import load_lab
 from measuretwice.measure.over_time import OverTime
+from measuretwice.view.documents import called
 from measuretwice.view.over_time import read_over_time
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
+FIRST, OTHER = (
+    SAMPLES / f"05-queues/case-04-{stage}/trial-21-seed1" for stage in ("broken", "fixed")
+)
 BROKEN, MENDED = (
     SAMPLES / f"02-buffers/case-01-{stage}/trial-01-seed1" for stage in ("broken", "fixed")
 )
@@ -51,27 +56,67 @@ def test_lines_are_what_was_measured() -> None:
 
 
 def test_two_runs_have_a_column_each_with_what_differs(tmp_path: Path) -> None:
-    done = plot(BROKEN, MENDED, cwd=tmp_path)
+    done = plot(FIRST, OTHER, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     svg, table = (tmp_path / line for line in done.stdout.splitlines())
     words = " ".join(ElementTree.parse(svg).getroot().itertext())
-    plans = [json.loads((run / "plan.json").read_text())["params"] for run in (BROKEN, MENDED)]
-    (differs,) = [name for name in plans[0] if plans[0][name] != plans[1].get(name)]
-    assert f"{differs} {plans[0][differs]}" in words
-    assert f"{differs} not set" in words
+    plans = [json.loads((run / "plan.json").read_text())["params"] for run in (FIRST, OTHER)]
+    differs = {name for name in plans[0] if plans[0][name] != plans[1].get(name)}
+    assert differs == {"red_limit_bytes", "red_bandwidth"}
+    for plan in plans:
+        assert f"red: no queue is longer than this: {plan['red_limit_bytes']} bytes" in words
+    assert "red_" not in words
+    # No list has that one before a case about it is known.
+    assert "tell it the link's rate" not in words
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     runs = {row["run"] for row in rows}
     assert len(runs) == 2
-    titles = sorted(runs, key=lambda title: "not set" in title)
-    for title, run in zip(titles, (BROKEN, MENDED), strict=True):
-        windows = [row for row in rows if (row["run"], row["what"]) == (title, "cwnd: s2")]
+    titles = sorted(runs, key=lambda title: "366000" in title)
+    for title, run in zip(titles, (FIRST, OTHER), strict=True):
+        windows = [row for row in rows if (row["run"], row["what"]) == (title, "cwnd: host-2")]
         wanted = read_over_time(ROOT, run, None).lines["cwnd"][1].values
         assert [float(row["value"]) for row in windows] == list(wanted)
     # The same bytes again.
     before = svg.read_bytes()
-    assert plot(BROKEN, MENDED, cwd=tmp_path).returncode == 0
+    assert plot(FIRST, OTHER, cwd=tmp_path).returncode == 0
     assert svg.read_bytes() == before
+
+
+def test_a_title_says_of_a_setting_that_no_list_has_nothing_before_it_is_known(
+    tmp_path: Path,
+) -> None:
+    """Of a case's own runs, too, unless somebody has changed it there; then it is said of both."""
+
+    def title() -> str:
+        return str(json.loads(plot("one", "two", "--json", cwd=tmp_path).stdout)["title"])
+
+    for name, run in (("one", BROKEN), ("two", MENDED)):
+        shutil.copytree(run, tmp_path / name)
+    assert "typed" not in title()
+    assert "buffer_text" not in title()
+    (tmp_path / "lab-book.md").write_text(
+        "- Seed: 7\n\n## Case 1: x\n\n- Outcome: nothing is off\n"
+    )
+    words = "tbf's limit as it is typed, if not buffer_bytes:"
+    assert f"{words} 1.25mbit" in title()
+    assert f"{words} not set" in title()
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "unit"),
+    [
+        ("red_limit_bytes", "red: no queue is longer than this", "bytes"),
+        ("rate_mbit", "rate of the link between the routers, in each direction", "Mbit/s"),
+        ("receiver", "who receives", ""),
+        ("red_probability_ratio", "red: probability of an early drop as the average reaches red_max_bytes", ""),
+        ("system_default", "what the system uses unless somebody says otherwise", ""),
+        ("fifo_bytes", "bfifo's limit", "bytes"),
+        ("processing_us", "a host looks at a packet at a random moment within this time of its arrival", "µs"),
+    ],
+)  # fmt: skip
+def test_a_setting_is_called_by_its_words_in_lab_toml(name: str, words: str, unit: str) -> None:
+    assert called(load_lab(ROOT, "queues"), name) == (words, unit)
 
 
 def test_titles_of_a_persons_own_stand_first(tmp_path: Path) -> None:
@@ -208,8 +253,8 @@ def test_text_for_a_terminal(tmp_path: Path) -> None:
     done = plot(BROKEN, MENDED, "--text", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert max(map(len, lines[:-2])) <= 100
-    assert sum("congestion window (segments)" in line for line in lines) == 1
-    assert "congestion window (segments)" in lines[2][50:]
+    [both] = [line for line in lines if "congestion window (segments)" in line]
+    assert "congestion window (segments)" in both[50:]
     assert any("┤" in line for line in lines)
     assert any(chr(0x2800) < c < chr(0x28FF) for line in lines for c in line)
     assert "\x1b" not in done.stdout

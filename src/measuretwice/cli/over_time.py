@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
@@ -121,7 +122,10 @@ def text_plot(runs: Sequence[OverTime], titles: Sequence[str]) -> str:
     beside = (width - 2 * (len(runs) - 1)) // len(runs)
     together = len(runs) > 1 and beside >= LEAST_WIDTH
     room = beside if together else width
-    headings = [title.split("\n") for title in titles]
+    headings = [
+        [part for line in title.split("\n") for part in textwrap.wrap(line, room) or [""]]
+        for title in titles
+    ]
     deepest = max(map(len, headings))
     columns = [
         [f"{line[:room]:<{room}}" for line in [*heading, *[""] * (deepest - len(heading))]]

@@ -165,12 +165,16 @@ def _rows(run: str, panel: str, line: Line) -> list[Row]:
 
 
 def titles_of(runs: Sequence[OverTime]) -> list[str]:
-    """Return the run's title with its trial's settings; of several, with those that differ between them."""
+    """Return the run's title with its trial's settings; of several, with those that differ between them, in words, and may be
+    named."""
     if len(runs) == 1:
         return ["\n".join([runs[0].title, *textwrap.wrap(runs[0].subtitle, TITLE_WIDTH)])]
-    settings = differing([run.settings for run in runs])
+    called = {name: words for run in runs for name, words in run.called.items()}
+    settings = differing(
+        [{name: value for name, value in run.settings.items() if name in called} for run in runs]
+    )
     return [
-        "\n".join([run.title, *_in_lines(differing_settings)])
+        "\n".join([run.title, *_in_lines(differing_settings, called)])
         for run, differing_settings in zip(runs, settings, strict=True)
     ]
 
@@ -186,11 +190,15 @@ def differing(settings: Sequence[Mapping[str, Value]]) -> list[dict[str, Value |
     return [{name: of_run.get(name) for name in differ} for of_run in settings]
 
 
-def _in_lines(settings: Mapping[str, Value | None]) -> list[str]:
-    lines = [
-        textwrap.shorten(f"{name} {'not set' if value is None else value}", TITLE_WIDTH // 2)
-        for name, value in settings.items()
-    ]
+def _in_lines(
+    settings: Mapping[str, Value | None], called: Mapping[str, tuple[str, str]]
+) -> list[str]:
+    lines = []
+    for name, value in settings.items():
+        words, unit = called[name]
+        colon = "" if words.endswith("?") else ":"
+        said = "not set" if value is None else f"{value} {unit}".rstrip()
+        lines.append(f"{textwrap.shorten(words, TITLE_WIDTH)}{colon} {said}")
     more = len(lines) - MOST_SETTINGS
     return [
         *lines[:MOST_SETTINGS],

@@ -55,12 +55,13 @@ class OverTime:
     """A run over time: what it is, its settings (the subtitle has those that make its trial), each
     panel's lines by the panel's name.
 
-    `notes` say what is left out or isn't there.
+    `called` has words and unit of each setting that its reader may be told of. `notes` say what is left out or isn't there.
     """
 
     title: str
     settings: dict[str, Value]
     subtitle: str = ""
+    called: dict[str, tuple[str, str]] = field(default_factory=dict)
     lines: dict[str, list[Line]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

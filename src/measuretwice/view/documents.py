@@ -12,7 +12,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
 from measuretwice.checks import telling_values
 from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params, with_unlisted
-from measuretwice.lab.schema.parameters import UNITS
+from measuretwice.lab.schema.parameters import COUNTED, UNITS
 from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.fields import Meaning
@@ -125,6 +125,17 @@ def parameter_meaning(lab: Lab | None, name: str) -> Meaning:
     unit = SHORT_UNITS.get(ending, ending) if ending in UNITS else ""
     parameter = lab.file.parameters.get(name) if lab else None
     return Meaning(unit, parameter.help if parameter else "", "lab.toml")
+
+
+def called(lab: Lab, name: str) -> tuple[str, str]:
+    """Return what a setting is called where there is little room, by the first words that lab.toml has for it, and its unit."""
+    words = lab.file.parameters[name].help.partition("; ")[0]
+    first, colon, _ = words.partition(": ")
+    # `red: ...` says whose it is; more words before a colon say what it is.
+    short = first if colon and " " in first else words
+    numeric = lab.file.parameters[name].numeric and name not in COUNTED
+    unit = parameter_meaning(lab, name).unit if numeric and not name.endswith("_ratio") else ""
+    return short.partition(" (")[0], unit
 
 
 def _object(file: RawFile) -> dict[str, Any]:

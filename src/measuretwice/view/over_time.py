@@ -13,7 +13,7 @@ from measuretwice.measure.imported import busiest_port
 from measuretwice.measure.over_time import OverTime, add_ping, add_queue, add_trace
 from measuretwice.measure.queue import Queue, queue_of
 from measuretwice.parse import ParseError, parse_ping
-from measuretwice.view.documents import lab_of, settings_of
+from measuretwice.view.documents import called, lab_of, listed_of, settings_of
 from measuretwice.view.programs import data_ports, is_sampled, samples_of
 from measuretwice.view.source import RawFile, Source, opened, printable
 from measuretwice.view.words import word_of
@@ -41,7 +41,13 @@ def read_over_time(root: Path, target: Path, node: str | None) -> OverTime:
         settings, strange = settings_of(root, source)
         notes += strange
         subtitle = _subtitle(lab, source.plan, settings)
-        run = OverTime(printable(source.title), settings, subtitle, notes=notes)
+        listed = listed_of(root, lab, source) or set()
+        names = (
+            {name: called(lab, name) for name in lab.file.parameters if name in listed}
+            if lab
+            else {}
+        )
+        run = OverTime(printable(source.title), settings, subtitle, called=names, notes=notes)
         times = [trace.time_s for trace in traces] or [queue.time_s for _, queue in queues]
         start_s, end_s = min(moments[0] for moments in times), max(moments[-1] for moments in times)
         several = len({trace.node for trace in traces}) < len(traces)
@@ -63,7 +69,8 @@ def read_over_time(root: Path, target: Path, node: str | None) -> OverTime:
 def _subtitle(lab: Lab | None, plan: dict[str, Any], settings: dict[str, Value]) -> str:
     """A run's trial with its values, as ./lab run prints it; empty where the plan isn't the lab's."""
     try:
-        return printable(lab.trials[plan["trial"]].title_with(settings)) if lab else ""
+        title = lab.trials[plan["trial"]].title_with(settings) if lab else ""
+        return printable(lab.listed_title(title)) if lab else ""
     except (KeyError, TypeError):
         return ""
 
