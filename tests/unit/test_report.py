@@ -485,6 +485,28 @@ def test_a_summary_has_the_labs_own_quantities_and_no_empty_column(lab: str) -> 
 
 
 @pytest.mark.slow
+def test_which_quantity_answers_a_case_is_no_column_before_it_is_solved() -> None:
+    """Queues 2 is about looking at the wrong one: delay has a column once it is solved, and where nobody plays cases."""
+    folders = sorted((ROOT / "sample-data/05-queues/case-02-broken").glob("trial-*"))
+    runs = [read_run(ROOT, folder, folder.name) for folder in folders]
+    begun = "# Lab book\n\n- Seed: 7\n\n## Case 2: x\n\n- Run: x: 1\n"
+    delays = {"ping under load, mean (ms)", "flows' own RTT (ms)"}
+    for book, marking, is_there in (
+        (begun, False, False),
+        (f"{begun}- Diagnosis: look at the delay\n", False, False),
+        (f"{begun}- Outcome: nothing is off any more\n", False, True),
+        (begun, True, True),
+        (None, False, True),
+    ):
+        books = {} if book is None else {"queues": book}
+        made = make_report(runs, title=None, author=None, made=MADE, books=books, for_marking=marking)  # fmt: skip
+        [table] = made.summaries
+        assert delays & set(table.headings) == (delays if is_there else set()), (book, marking)
+        assert "drops" in table.headings
+        assert not re.search(r"\bms\b|delay", " ".join(table.headings)) or is_there
+
+
+@pytest.mark.slow
 def test_runs_of_two_labs_have_a_summary_each() -> None:
     queues = next((ROOT / "sample-data/05-queues/case-03-broken").glob("trial-*"))
     html, markdown = texts(RECORDED, queues)

@@ -145,7 +145,7 @@ def make_report(
         title=title or "; ".join(lab.file.lab.title for lab in labs.values()),
         author=author,
         made=made,
-        summaries=_summaries(runs),
+        summaries=_summaries(runs, {} if for_marking else notes),
         chance=what_chance_does([run.result for run in runs]),
         sections=[
             _section(
@@ -165,13 +165,16 @@ def make_report(
     )
 
 
-def _summaries(runs: Sequence[RunData]) -> list[ReportTable]:
-    """A table for each lab, whose runs stand together: each has quantities of its own."""
+def _summaries(runs: Sequence[RunData], books: Books) -> list[ReportTable]:
+    """A table for each lab, whose runs stand together: each has quantities of its own. Without a lab book nobody plays its cases."""
     tables: list[ReportTable] = []
     first = 1
     for _, of_lab in itertools.groupby(runs, key=lambda run: run.lab.name):
         group = list(of_lab)
-        table = summary_table(group, first)
+        lab, book = group[0].lab, books.get(group[0].lab.name)
+        cases = range(1, 1 + len(lab.file.pitfalls)) if book is not None else ()
+        unsolved = [case for case in cases if not _is_open((book or {}).get(case))]
+        table = summary_table(group, first, unsolved)
         first += len(group)
         tables.append(table)
     if len(tables) > 1:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from measuretwice.backends import option_of, what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import display_unit
-from measuretwice.lab import trial_params
+from measuretwice.lab import Lab, trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.expectations import Verdict
+from measuretwice.measure.fields import unit_of
 from measuretwice.runs.folder import command_again
 from measuretwice.runs.remeasure import RunData
 from measuretwice.runs.result import Goodput, goodput_means, goodput_of
@@ -69,15 +70,17 @@ class _Column:
     numeric: bool = True
 
 
-def summary_table(runs: Sequence[RunData], first: int = 1) -> ReportTable:
+def summary_table(
+    runs: Sequence[RunData], first: int = 1, unsolved: Collection[int] = ()
+) -> ReportTable:
     """Return the table with a line for each run of one lab, which is number `first` of the report's.
 
     Its columns are the lab's own quantities: the model's where it has one, and what its figures show and its cases ask
-    for. What none of these runs has is no column.
+    for. What none of these runs has is no column, nor what the question of an `unsolved` case is to lead to.
     """
     lab = runs[0].lab
     has_model = lab.file.model is not None
-    own = _own_quantities(runs)
+    own = _own_quantities(runs, unsolved)
     columns = [
         _Column("trial", lambda run: str(run.plan.trial), numeric=False),
         _Column("case, and what was changed", _case_and_changes, numeric=False),
@@ -100,7 +103,7 @@ def summary_table(runs: Sequence[RunData], first: int = 1) -> ReportTable:
     )
 
 
-def _own_quantities(runs: Sequence[RunData]) -> list[_Column]:
+def _own_quantities(runs: Sequence[RunData], unsolved: Collection[int]) -> list[_Column]:
     """A column for each value that the lab's figures and its first try show, and the cases of these runs ask for; the goodput
     has one anyhow."""
     lab = runs[0].lab
@@ -117,11 +120,19 @@ def _own_quantities(runs: Sequence[RunData]) -> list[_Column]:
         if asked.compared:
             labels.setdefault(asked.value, _labelled(asked.name, asked.value))
     goodputs = {_goodput(run).name for run in runs} | {"goodput_bps", "ratio"}
+    later = _asked_later(lab, unsolved)
     return [
         _Column(" ".join(label.split()), _measured(value, unit))
         for value, (label, unit) in labels.items()
-        if value not in goodputs
+        if value not in goodputs and not {value, unit_of(value)} & later
     ]
+
+
+def _asked_later(lab: Lab, unsolved: Collection[int]) -> set[str]:
+    """The values for which the questions of these cases ask, and their units: which quantity it is may be all there is to find."""
+    asked = [judgement.number for n in unsolved if (judgement := lab.case(n).judgement)]
+    values = {number.value for number in asked if number}
+    return (values | {unit_of(value) for value in values}) - {""}
 
 
 def _labelled(label: str, value: str) -> tuple[str, float]:
