@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,50 @@ def test_no_number_is_typed_or_judged_by_a_word_alone() -> None:
         for line, problem in problems_in(path.read_text(encoding="utf-8"))
     ]
     assert not problems, "\n".join(problems)
+
+
+# Words of this project's own and of medicine, for a case, its two runs and what is compared.
+INNER = re.compile(r"\b(arms?|pitfalls?|stages?|staged)\b", re.IGNORECASE)
+# What of a page no reader sees as prose: its head, macros, code and addresses.
+UNREAD = re.compile(
+    r"\A---\n.*?\n---\n|\{##.*?##\}|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|```.*?```|`[^`\n]*`|\]\([^)]*\)|<[^>]+>",
+    re.DOTALL,
+)
+
+
+def students_texts() -> Iterator[tuple[str, str]]:
+    """All that students read: pages and what they are made of, questions, and the phrases in labs' tables."""
+    places = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.j2"), *(ROOT / "labs").glob("*/questions.md"),
+              *(ROOT / "src/measuretwice").rglob("*.j2")]  # fmt: skip
+    for path in sorted(places):
+        if not {"instructors", "grading"} & {*path.parts}:
+            yield path.relative_to(ROOT).as_posix(), UNREAD.sub(" ", path.read_text("utf-8"))
+    for path in sorted(ROOT.glob("labs/*/*.toml")):
+        if path.name != "rubric.toml":
+            # One word alone is a name.
+            phrases = (text for text in strings_in(tomllib.loads(path.read_text("utf-8"))))
+            yield (
+                path.relative_to(ROOT).as_posix(),
+                "\n".join(text for text in phrases if " " in text),
+            )
+
+
+def strings_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from strings_in(part)
+
+
+def test_students_read_no_inner_words() -> None:
+    found = [
+        f"{place}: {line.strip()[:100]}"
+        for place, text in students_texts()
+        for line in text.replace("on ARM", "").split("\n")
+        if INNER.search(line)
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_the_tests_that_pages_name_exist() -> None:

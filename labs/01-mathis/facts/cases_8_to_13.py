@@ -120,7 +120,7 @@ def _netem_limit(f: Facts, sets: RecordedSets) -> None:
     set_measured(f, fixed, whole, resent_fixed="retrans_total")
     f.resent_as_dropped = measured(fixed, "retrans_total") == measured(fixed, "qdisc_drops")
     f.both = table(
-        ("stage", "dropped", "largest window", "goodput", "over the model"),
+        ("run", "dropped", "largest window", "goodput", "over the model"),
         (
             (stage, DROPS(run), whole(measured(run, "cwnd_max_segments"), "segments"), GOODPUT(run), RATIO(run))
             for stage, run in zip(("broken", "fixed"), both, strict=True)

@@ -84,7 +84,7 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "buffer": cell("queue_limit_bytes", size),
             "longest queue": cell("queue_max_bytes", size),
             "mean delay in the queue": cell("queue_delay_mean_ms", ms),
@@ -199,7 +199,7 @@ def _hidden_queue(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "dropped by g1": cell("queue_drops", whole),
             "dropped elsewhere": cell("other_qdisc_drops", whole),
             "resent": cell("retransmits", whole),
@@ -234,7 +234,7 @@ def _field_number(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "rows": cell("length_rows", whole),
             "mean of the rows": cell("length_rows_mean_packets", Number),
             "mean by JSON": cell("length_rows_true_packets", Number),
@@ -267,7 +267,7 @@ def _units(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "rows, both senders": cell("window_rows", whole),
             "times back": cell("window_rows_backwards", whole),
             "rows over ss, in the larger half": lambda run: Number(

@@ -74,7 +74,7 @@ def _config_comment(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         runs,
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "algorithm by ss": lambda run: str(run.flows[0].congestion_control),
             "goodput": SHOWN_GOODPUT,
             "mean round-trip time": SHOWN_RTT,
@@ -118,7 +118,7 @@ def _terminated_tcp(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         runs,
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "goodput": SHOWN_GOODPUT,
             "window": cell("steady_cwnd_segments", whole),
             "cwnd over rate": division,
@@ -238,7 +238,7 @@ def _mixed_runs(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         runs,
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "rows": cell("table_rows", whole),
             "with a window that this connection didn't have at that time": foreign,
         },

@@ -221,7 +221,7 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
     f.counters_fixed = excerpt("red-limits-fixed", COUNTERS, **counters)
     f.stages = table(
         (
-            "stage", "dropped", "at random", "for lack of room", "longest queue", "ping under load", "goodput",
+            "run", "dropped", "at random", "for lack of room", "longest queue", "ping under load", "goodput",
         ),
         ((
                 stage,

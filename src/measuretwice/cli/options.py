@@ -121,6 +121,7 @@ def refuse_beside_case(
 ) -> None:
     """UserError where --case stands beside what it knows itself, or --show-me without it."""
     if case is not None and (trials or pitfall):
-        raise UserError("--case N knows its trial and settings: leave --trial and --pitfall out")
+        given = " and ".join(["--trial"] * bool(trials) + ["--pitfall"] * bool(pitfall))
+        raise UserError(f"--case N knows its trial and settings: leave {given} out")
     if case is None and show_me:
         raise UserError("--show-me goes with --case N")

@@ -258,7 +258,7 @@ def stages(runs: ModelRuns) -> DescribedFigure:
             panel.set_axis_off()
         notes = [*_span_in_words(span), *left_out_in_words(left_out)]
         marks.bold_headings(marks.legend_below(figure, groups), groups)
-    figure.title = "Measured goodput against the model's bandwidth, stage by stage"
+    figure.title = "Measured goodput against the model's bandwidth, step by step"
     panels_in_words = [f"{title}: {count}." for (title, _), count in zip(sets, counts, strict=True)]
     figure.description = " ".join([*panels_in_words, *(f"{text}." for text in notes)])
     figure.caption = caption(all_rows, notes)
