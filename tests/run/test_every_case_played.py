@@ -13,7 +13,7 @@ from all_cases import CASES
 from command_line import call_lab, lab_on_terminal
 
 from measuretwice.book.prediction import number_of
-from measuretwice.lab import Lab, select_trials, trial_params
+from measuretwice.lab import Lab, select_trials, settings_to_change, trial_params
 from measuretwice.lab.schema.cases import Judgement, Pitfall
 from measuretwice.runs.result import read_result
 
@@ -111,3 +111,25 @@ def test_a_case_is_played_from_prediction_to_solved(
     ]
     assert DIAGNOSIS in row
     assert row.endswith("| solved |")
+
+
+@pytest.mark.nightly("which settings are said to be needed: tests/unit/test_plan.py")
+@pytest.mark.kernel
+@pytest.mark.slow
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_what_is_said_to_be_enough_is(lab: Lab, pitfall: Pitfall, tmp_path: Path) -> None:
+    """Each of the settings of which one is to change, alone."""
+    number = lab.case_number(pitfall)
+    settings = settings_to_change(lab, number)
+    if pitfall.judgement or not pitfall.enough:
+        pytest.skip("all of its settings are to change")
+    fixed = trial_params(lab, pitfall.trial, case=number, stage="fixed")
+    for setting in settings:
+        if setting.need == "beside":
+            continue
+        out = tmp_path / setting.name
+        change = f"--set={setting.name}={fixed.get(setting.name, '')}"
+        options = ["--seed", str(RECORDED_SEED), change, "--out", str(out)]
+        assert call_lab("run", lab.name, "--case", str(number), *options).returncode == 0
+        runs = [str(run) for run in (out / lab.name).glob("case-*")]
+        assert call_lab("check", *runs).returncode == 0, setting.name

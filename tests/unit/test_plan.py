@@ -385,10 +385,15 @@ def test_what_to_change_in_each_case() -> None:
     number = int(re.search(r"line ([0-9]+) of router.sh", discipline.says)[1])  # type: ignore[index]
     line = (of_queues.folder / "nodes/router.sh").read_text().split("\n")[number - 1]
     assert "$SET_DISCIPLINE" in line
+    needs = {setting.name: setting.need for setting in settings_to_change(of_queues, 4)}
+    assert needs == {"red_limit_bytes": "needed", "red_bandwidth": "beside"}
+    assert {setting.need for setting in settings_to_change(of_queues, 1)} == {"one way"}
     for name in ("mathis", "buffers", "scale", "variants", "queues"):
         lab = load_lab(ROOT, name)
         for number, pitfall in enumerate(lab.file.pitfalls, start=1):
             settings = settings_to_change(lab, number)
+            # One that needn't change doesn't stand alone.
+            assert not settings or any(setting.need != "beside" for setting in settings)
             # Where no setting differs, it is how often trials are run.
             runs = (pitfall.broken.repeat, pitfall.broken.again)
             assert settings or runs != (pitfall.fixed.repeat, pitfall.fixed.again), (name, number)

@@ -18,7 +18,7 @@ from measuretwice.course.lab_books import (
     SolvedByHand,
     TrialsMissing,
 )
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, SettingToChange, needed_settings
 from measuretwice.measure.imported.files import SNAPSHOT
 from measuretwice.report.tables import NO_CLAIM
 from measuretwice.runs.result import Result, goodput_of
@@ -271,11 +271,7 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
         command = f": ./lab run {case.lab} --case {case.case} --repeat N"
         how = f": say how many in the field “{HOW_MANY}”, and run it again" if in_page else command
         return [f"{about}: {begin}. No setting is to change, but how many runs there are{how}."]
-    if len(case.settings) == 1:
-        lines = [f"{about}: {begin}. The setting is {case.settings[0].says}."]
-    else:
-        what = "Of these settings one or more are to change:"
-        lines = [f"{about}: {begin}. {what}", *(f"  {setting.says}" for setting in case.settings)]
+    lines = _what_to_change(f"{about}: {begin}.", case.settings)
     if case.diagnosis and not case.names_cause:
         lines.append(
             "Would that explain what you saw? If not, look once more before you change it."
@@ -283,9 +279,30 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
     return lines if in_page else [*lines, f"  {_change_by(case)}"]
 
 
+def _what_to_change(begin: str, settings: Sequence[SettingToChange]) -> list[str]:
+    """Name the settings of a case: which is needed, which is one way of several, and which needn't change."""
+    change, beside = needed_settings(settings)
+    if len(change) == 1:
+        lines = [f"{begin} The setting is {change[0].says}."]
+    else:
+        are_ways = change[0].need == "one way"
+        what = (
+            "One of these settings is to change, and each is enough:"
+            if are_ways
+            else "These settings are to change:"
+        )
+        lines = [f"{begin} {what}", *(f"  {setting.says}" for setting in change)]
+    if beside:
+        these = "This one needn't" if len(beside) == 1 else "These needn't"
+        lines += [f"{these} change, although the fixed run has another value:"]
+        lines += [f"  {setting.says}" for setting in beside]
+    return lines
+
+
 def _change_by(case: CaseUnsolved) -> str:
     """Return what to type, on a node of a live lab or for another run."""
-    first, single = case.settings[0], len(case.settings) == 1
+    change, _ = needed_settings(case.settings)
+    first, single = change[0], len(change) == 1
     name = first.name if single else "NAME"
     value = "" if single and first.is_taken_away else "VALUE"
     if case.is_live:

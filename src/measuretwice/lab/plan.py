@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError, shortened
 from measuretwice.lab.lab import Lab
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.lab.schema.parameters import Value, refers
 from measuretwice.lab.spoilers import with_unlisted
 
@@ -263,12 +264,16 @@ def trial_params(
     return {n: params[str(value)[1:]] if refers(value) else value for n, value in params.items()}
 
 
+Need = Literal["needed", "one way", "beside"]
+
+
 @dataclass(frozen=True)
 class SettingToChange:
     """A setting in which a case's first try is wrong, as a student is told it who knows the cause.
 
     `value` is the first try's. `is_taken_away`: the fixed run has none, the nodes' scripts find its value by others.
-    `lines` say where the scripts read it; none of a setting by which files are only judged.
+    `lines` say where the scripts read it; none of a setting by which files are only judged. `need` says whether it has to
+    change, whether it is one of several of which each is enough, or whether it only differs as well.
     """
 
     name: str
@@ -277,6 +282,7 @@ class SettingToChange:
     choices: tuple[str, ...]
     is_taken_away: bool
     lines: str
+    need: Need = "needed"
 
     @property
     def says(self) -> str:
@@ -310,9 +316,24 @@ def settings_to_change(lab: Lab, number: int) -> list[SettingToChange]:
             tuple(parameters[name].choices or ()),
             name not in fixed,
             lab.lines_that_read(name),
+            _need(pitfall, name),
         )
         for name in names
     ]
+
+
+def needed_settings(
+    settings: Sequence[SettingToChange],
+) -> tuple[list[SettingToChange], list[SettingToChange]]:
+    """Return those of a case's settings that fix it, and those that differ as well."""
+    beside = [setting for setting in settings if setting.need == "beside"]
+    return [setting for setting in settings if setting not in beside], beside
+
+
+def _need(pitfall: Pitfall, name: str) -> Need:
+    if not pitfall.enough or pitfall.enough == [name]:
+        return "needed"
+    return "one way" if name in pitfall.enough else "beside"
 
 
 def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:

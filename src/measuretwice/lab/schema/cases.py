@@ -269,6 +269,7 @@ class Pitfall(Strict):
 
     For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
     first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `enough` names those of the settings in `broken` of which each fixes it alone; where it is missing, all have to change.
     `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
     was measured would leave nothing off. `judgement` is the question that solves it, where only what is said of the runs is
     wrong.
@@ -294,6 +295,7 @@ class Pitfall(Strict):
     needs: list[str] = []
     teaches: str | None = None
     settled_by: Name | None = None
+    enough: list[Name] = []
     judgement: Judgement | None = None
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
@@ -305,6 +307,12 @@ class Pitfall(Strict):
         """The parameters that it is about: those of both stages, and the one that decides."""
         decides = {self.settled_by} if self.settled_by else set()
         return {*self.broken.set, *self.fixed.set, *decides}
+
+    @model_validator(mode="after")
+    def _of_its_settings(self) -> Self:
+        if unknown := [name for name in self.enough if name not in self.broken.set]:
+            raise ValueError(f"enough: broken sets no {unknown[0]}")
+        return self
 
     def is_named_in(self, text: str) -> bool:
         """Return whether one of the words that give the cause away stands in a text, as a word of its own."""

@@ -16,6 +16,7 @@ from measuretwice.lab import (
     after_cases,
     first_try_of,
     movers_of_first_try,
+    needed_settings,
     read_questions,
     settings_to_change,
     step_cases,
@@ -232,9 +233,21 @@ def to_change(context: LabContext, name: str) -> Block:
             "**What to change**: no setting, but how many runs there are, with `--repeat N` behind "
             f"`./lab run {context.lab.name} --case {number}`."
         )
-    *others, last = [f"`{setting.name}`" for setting in settings]
-    what = f"the setting {last}" if not others else f"of {', '.join(others)} and {last} one or more"
-    return Block("\n".join([f"**What to change**: {what}.", "", *map(_setting_line, settings)]))
+    change, beside = needed_settings(settings)
+    *others, last = [f"`{setting.name}`" for setting in change]
+    what = f"the setting {last}"
+    if others:
+        is_one = change[0].need == "one way"
+        what = (
+            f"{', '.join(others)} {'or' if is_one else 'and'} {last}"
+            + ", each of which is enough" * is_one
+        )
+    lines = [f"**What to change**: {what}.", "", *map(_setting_line, change)]
+    lines += [
+        f"{_setting_line(setting)} It needn't change, although the fixed run has another value."
+        for setting in beside
+    ]
+    return Block("\n".join(lines))
 
 
 def _setting_line(setting: SettingToChange) -> str:
