@@ -67,6 +67,25 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     for (const fold of document.querySelectorAll('details.behind[data-behind="diagnosis"]')) note(fold, folds.length);
   }
 
+  // The last hint tells the cause: who says first what they think it is, even wrongly, remembers it better. `field` is for that.
+  function ask_before_last_hint(place, field) {
+    const last = [...document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`)].at(-1);
+    if (!last) return;
+    const says = document.createElement("p");
+    says.setAttribute("role", "status");
+    last.after(says);
+    last.querySelector("summary").addEventListener("click", (event) => {
+      says.textContent = "";
+      if (last.open || is_said(place)) return;
+      event.preventDefault();
+      says.textContent = "The last hint tells the cause. First write down as your diagnosis what you think it is, in three words or more. A wrong guess will do.";
+      field.focus();
+    });
+  }
+
+  // A browser that keeps nothing knows it as long as the page is open.
+  const is_said = (place) => stored_text(place) || place.dataset.said;
+
   function tell_written(place) {
     document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
   }
@@ -105,6 +124,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
         return;
       }
       status.textContent = keep(place, field.value.trim());
+      place.dataset.said = "yes";
       if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
       if (waits(place)) status.textContent += " Now make your own run. What was recorded stays folded until you write down a diagnosis, or open it.";
       else open(comes_after(place));
@@ -119,11 +139,16 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       if (fold) fold.open = true;
     }
     document.addEventListener("measure-twice:forgotten", ({ detail: { lab } }) => {
-      if (place.dataset.case.startsWith(`${lab} `)) field.value = status.textContent = "";
+      if (!place.dataset.case.startsWith(`${lab} `)) return;
+      field.value = status.textContent = "";
+      delete place.dataset.said;
     });
     place.append(form);
     if (field.value && !waits(place)) open(comes_after(place));
-    if (kind === "diagnosis") note_hints(place);
+    if (kind === "diagnosis") {
+      note_hints(place);
+      ask_before_last_hint(place, field);
+    }
     if (kind !== "prediction") return;
     // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.
     for (const fold of document.querySelectorAll('details.behind[data-behind="prediction"]')) {

@@ -36,8 +36,22 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     assert report.returncode == 0, report.stderr
     assert "mtu (error)" not in (book.parent / "report.md").read_text()
 
-    asked = lab("check", str(run), "--hint", "3")
-    assert LAST_HINT in asked.stdout
+    # The last hint tells the cause: no keystroke leads to it, but any guess does.
+    last = ("check", str(run), "--hint", "3")
+    in_pipe = lab(*last)
+    skipped = lab_on_terminal(*last, answers=[("no hint yet", "x\n"), ("three words or more", "\n")])
+    for code, said in ((in_pipe.returncode, in_pipe.stdout + in_pipe.stderr), skipped):
+        assert code == 2, said
+        assert "--hint 3 --diagnosis 'WORDS'" in said
+        assert LAST_HINT not in said
+    assert "Hint: 3" not in book.read_text()
+    code, asked = lab_on_terminal(
+        *last, answers=[("no hint yet", "x\n"), ("three words or more", "no idea at all\n")]
+    )
+    assert (code, LAST_HINT in asked) == (1, True), asked
+    assert "- Diagnosis: no idea at all\n- Hint: 3\n" in book.read_text()
+    # Once told, it is told again.
+    assert LAST_HINT in lab(*last).stdout
     book.write_text(book.read_text() + "\nIt was the interfaces, at last.\n")
     # Without --seed the book's own is taken.
     own = lab("run", "mathis", "--case", "5", "--set", "mtu_bytes=4352", *out)

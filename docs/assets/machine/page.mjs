@@ -1,8 +1,10 @@
 // What all that a page runs itself has in common: what is fetched for it, once, and the kit's Python in a worker.
+import { hint_words } from "./render.mjs";
 import { fetched, missing, sweep } from "./store.mjs";
 
 export const base = new URL(".", import.meta.url).href;
 const MEMORY_MB = 700;
+const LAST_HINT = 3;
 // A worker whose script can't be had says nothing at all.
 export const SILENT = "this page's own scripts can't be fetched. Is there a connection? Runs and what was fetched are kept.";
 
@@ -134,6 +136,23 @@ export const for_book = (lab) => ({
 
 /** Would a lab book have something to say of a lab, even if nothing of it was run? */
 export const has_written = (lab) => ["diagnosis", "judged"].some((which) => Object.values(written(lab, which)).some(Boolean));
+
+/** The button of a step of help for a case, or of a lab's run: it does `go`. The last one tells the cause, so first its reader
+ * writes down on this page what they think it is. */
+export function hint_button({ lab, case: number }, step, go) {
+  const { h } = window.measureTwice;
+  const says = h("span", { role: "status" });
+  const button = h("button", { type: "button", class: "md-button here-small", onclick: () => {
+    const place = step === LAST_HINT && document.querySelector(`.notebook[data-case="${lab} ${number}"][data-kind="diagnosis"]`);
+    if (!place || place.dataset.said || written(lab, "diagnosis")[number]) {
+      go();
+      return;
+    }
+    says.textContent = " It tells the cause. First write down as your diagnosis what you think it is, in three words or more. A wrong guess will do.";
+    place.querySelector("textarea")?.focus();
+  } }, hint_words(step));
+  return [button, says];
+}
 
 export function forget_written(lab) {
   for (const { key } of [...written_of(lab)]) localStorage.removeItem(key);

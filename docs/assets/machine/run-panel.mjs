@@ -3,9 +3,9 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, has_written, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
+import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, has_written, hint_button, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
-import { blocks, files_list, findings, hint_words, table_of_runs } from "./render.mjs";
+import { blocks, files_list, findings, table_of_runs } from "./render.mjs";
 
 const { h } = window.measureTwice;
 // Set-up and end, where this browser has not seen yet how long they are; and when flows have begun.
@@ -605,7 +605,7 @@ class Panel {
     const answer = await kit.ask("check", { lab, folders: checked.map((run) => run.folder), hint });
     this.done.textContent = "";
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(kit, runs, checked, (hint || 0) + 1, look, meanwhile), meanwhile) }, hint_words((hint || 0) + 1))]
+      ? hint_button(this.asked, (hint || 0) + 1, () => look(() => this.check(kit, runs, checked, (hint || 0) + 1, look, meanwhile), meanwhile))
       : [];
     return [...findings(answer, runs), ...next, ...(next.length && this.asked.case ? [h("p", {}, "Your lab book notes which hints you take.")] : [])];
   }

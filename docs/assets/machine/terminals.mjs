@@ -1,8 +1,8 @@
 // "Open terminals here": a lab's network in this page, in real time, with shells on its nodes; ./lab up in a page.
 //
 // <div class="here" data-live='{"lab": "mathis", "case": 5, "show_me": false, "nodes": ["romeo", ...], "chosen": [...]}'></div>
-import { all_loads, base, fetch_all, fetch_words, files_of, loads, megabytes, open_kit, to_fetch } from "./page.mjs";
-import { findings, hint_words } from "./render.mjs";
+import { all_loads, base, fetch_all, fetch_words, files_of, hint_button, loads, megabytes, open_kit, to_fetch } from "./page.mjs";
+import { findings } from "./render.mjs";
 import { Screens } from "./screens.mjs";
 
 const { h } = window.measureTwice;
@@ -197,7 +197,7 @@ class Place {
   tell(answer, hint) {
     const has_findings = answer.documents.some((document) => document.findings.length);
     const next = has_findings && (hint || 0) < MOST_HINTS
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => this.check((hint || 0) + 1) }, hint_words((hint || 0) + 1))]
+      ? hint_button(this.asked, (hint || 0) + 1, () => this.check((hint || 0) + 1))
       : [];
     const missing = answer.missing.length ? [h("p", {}, "Not looked at:"), h("ul", {}, ...answer.missing.map((line) => h("li", {}, line)))] : [];
     this.results.replaceChildren(...findings(answer), ...next, ...missing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -115,11 +115,10 @@ def _print_unsolved(books: CaseBooks, documents: list[Document], *, ask: bool) -
     """Print of each case that isn't solved what to change, once its cause is known; of a single one `ask` for that."""
     unsolved = books.unsolved(documents)
     if ask and terminal.is_attended() and [case.is_known for case in unsolved] == [False]:
-        guess = terminal.ask_person(
-            f"Case {unsolved[0].case}. What is it, in your own words? Then you are told what to change (Enter: not yet): "
-        )
-        if guess:
-            _note_diagnosis(books, unsolved[0].case, guess)
+        number = unsolved[0].case
+        question = f"Case {number}. What is it, in your own words? Then you are told what to change"
+        if guess := _ask_in_words(books, number, question, "Enter: not yet"):
+            books.note_diagnosis(number, guess)
         unsolved = [case for case in books.unsolved(documents) if case.is_known]
     for case in unsolved:
         for line in wording.unsolved_lines(case):
@@ -127,12 +126,31 @@ def _print_unsolved(books: CaseBooks, documents: list[Document], *, ask: bool) -
 
 
 def _take_hint(books: CaseBooks, hint: int | None) -> None:
-    """Note a hint that is taken; before the last one ask what the student thinks it is, unless that is known."""
+    """Note a hint that is taken. The last one tells the cause, so it comes once the student has said what they think it is.
+
+    UserError where they haven't: who guesses before being told, even wrongly, remembers better.
+    """
     guess = ""
     if case := books.diagnosis_wanted(hint):
-        question = f"Case {case.number}. Before the last hint: what is it, in your own words?"
-        guess = _ask_diagnosis(question, case.pattern, sys.stderr)
+        question = (
+            f"Case {case.number}. Before the last hint: what do you think it is, in your own words?"
+        )
+        guess = _ask_in_words(books, case.number, question, "Enter: no hint yet")
+        if not guess:
+            raise UserError(
+                "the last hint tells the cause: first say what you think it is, in three words or more; a wrong guess will do: "
+                f"./lab check {case.pattern} --hint 3 --diagnosis 'WORDS'"
+            )
     books.note_hint(hint, guess)
+
+
+def _ask_in_words(books: CaseBooks, number: int, question: str, enter: str) -> str:
+    """Return what a person at the terminal says that a case's mistake is, asked until it is said in words; nothing where they
+    answer nothing."""
+    guess = terminal.ask_person(f"{question} ({enter}): ")
+    while guess and not books.is_enough(number, guess):
+        guess = terminal.ask_person(f"{wording.IN_WORDS} ({enter}): ")
+    return guess
 
 
 def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
@@ -142,21 +160,13 @@ def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
             print(line)
         if isinstance(outcome, CaseSolved) and not outcome.diagnosed:
             question = "What was it, in your own words?"
-            diagnosis = _ask_diagnosis(question, outcome.runs, sys.stdout)
-            if diagnosis:
+            if not terminal.is_attended():
+                print(
+                    f'{question} Nobody can be asked here. ./lab check {outcome.runs} --diagnosis "TEXT" notes your answer '
+                    "in your lab book, from which ./lab report takes it."
+                )
+            elif diagnosis := _ask_in_words(books, outcome.case, question, "Enter skips"):
                 books.note_diagnosis(outcome.case, diagnosis)
-
-
-def _ask_diagnosis(question: str, runs: str, out: TextIO) -> str:
-    """Return what a person answers; where nobody can be asked, as in a pipe, say how it is answered."""
-    if not terminal.is_attended():
-        print(
-            f'{question} Nobody can be asked here. ./lab check {runs} --diagnosis "TEXT" notes your answer in your lab book, '
-            "from which ./lab report takes it.",
-            file=out,
-        )
-        return ""
-    return terminal.ask_person(f"{question} (Enter skips): ")
 
 
 def _answer(check: Check, answer: str | None, number: str | None) -> list[str]:
@@ -184,20 +194,18 @@ def _ask_questions(
         print(*wording.answered_lines(question), sep="\n")
         printed.add(question.key)
     for question in check.open_questions(documents) if ask and not check.places.archives else []:
-        _ask_question(question)
+        _ask_question(check.books, question)
         if question.outcome and question.key not in printed:
             print(*wording.answered_lines(question), sep="\n")
     return check.judge()
 
 
-def _ask_question(question: Question) -> None:
+def _ask_question(books: CaseBooks, question: Question) -> None:
     """Ask a person for a case's diagnosis, then its question until the answer is right or none is given; where nobody is at
     the terminal, say how to answer."""
     if not question.is_diagnosed:
-        guess = terminal.ask_person(
-            f"Case {question.case}. What is it, in your own words? Then there is a question to answer (Enter: not yet): "
-        )
-        if guess:
+        asked = f"Case {question.case}. What is it, in your own words? Then there is a question to answer"
+        if guess := _ask_in_words(books, question.case, asked, "Enter: not yet"):
             question.book.add(question.case, "Diagnosis", guess)
     if question.is_diagnosed:
         print(*wording.question_lines(question), sep="\n")

@@ -218,7 +218,8 @@ class CaseBooks:
                 f"./lab check {case.pattern} --hint {hint}"
             )
         notes = case.book.notes(case.number)
-        return case if hint == 3 and not notes.mended and notes.diagnosis is None else None
+        is_told = notes.mended or notes.hints == 3
+        return case if hint == 3 and not is_told and notes.diagnosis is None else None
 
     def note_hint(self, hint: int | None, diagnosis: str = "") -> None:
         """Note a hint that is taken, and before the last one the diagnosis, where that is wanted.

@@ -32,6 +32,7 @@ UNNAMED = {
     "note": "something to look at",
 }
 # To a diagnosis such as `x`.
+IN_WORDS = "In three words or more, please: what is it, and where?"
 SAY_MORE = "say in three words or more what it is, and where; nothing was written down"
 # Of so many nodes the files are named, and so many files of one reason.
 MOST_NODES = 8
