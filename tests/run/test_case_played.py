@@ -39,7 +39,9 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     # The last hint tells the cause: no keystroke leads to it, but any guess does.
     last = ("check", str(run), "--hint", "3")
     in_pipe = lab(*last)
-    skipped = lab_on_terminal(*last, answers=[("no hint yet", "x\n"), ("three words or more", "\n")])
+    skipped = lab_on_terminal(
+        *last, answers=[("no hint yet", "x\n"), ("three words or more", "\n")]
+    )
     for code, said in ((in_pipe.returncode, in_pipe.stdout + in_pipe.stderr), skipped):
         assert code == 2, said
         assert "--hint 3 --diagnosis 'WORDS'" in said

@@ -140,6 +140,36 @@ def test_a_question_below_the_diagnosis_solves_the_case(browser: Any, address: s
     page.close()
 
 
+def test_the_last_hint_comes_after_a_guess(browser: Any, address: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}modules/01-mathis/case-05/")
+    field = page.locator(".notebook[data-kind=diagnosis] textarea")
+    field.wait_for()
+    hints = page.locator(".hints > details")
+    for number in (0, 1):
+        hints.nth(number).locator("summary").click()
+        assert hints.nth(number).get_attribute("open") is not None
+    # By the keyboard as by the mouse.
+    for press in (lambda place: place.click(), lambda place: place.press("Enter")):
+        press(hints.nth(2).locator("summary"))
+        assert hints.nth(2).get_attribute("open") is None
+        assert "A wrong guess will do" in page.locator(".hints").inner_text()
+        assert field.evaluate("place => place === document.activeElement")
+    field.fill("x")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    hints.nth(2).locator("summary").click()
+    assert hints.nth(2).get_attribute("open") is None
+    field.fill("no idea at all")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    hints.nth(2).locator("summary").click()
+    assert hints.nth(2).get_attribute("open") is not None
+    page.reload()
+    field.wait_for()
+    hints.nth(2).locator("summary").click()
+    assert hints.nth(2).get_attribute("open") is not None
+    page.close()
+
+
 def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
     """The command, the copy of the scripts and the check stand where no fold hides them; settings that tell the
     cause are named behind it alone."""
