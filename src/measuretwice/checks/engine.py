@@ -55,9 +55,12 @@ CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
 SET_CHECKS = sorted(
     (entry for entry in _ENTRIES if isinstance(entry, SetCheck)), key=lambda entry: not entry.first
 )
-# Measured values whose names tell what a case is about: what a person's own work came to, what was dropped where nobody
-# looks, and a buffer by whose path.
+# Measured values whose names tell what a case is about: what a person's own work came to and what it is compared with, what
+# was dropped where nobody looks, and a buffer by whose path.
 TELLING = {name for name, entry in CATALOGUE.items() if entry.source == "your own"} | {
+    "length_rows_true_packets",
+    "picked_port",
+    "picked_connections",
     "other_qdisc_drops",
     "buffer_bdp_ratio_min",
     "buffer_bdp_ratio_max",
