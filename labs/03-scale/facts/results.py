@@ -444,14 +444,14 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     shares = column([default, middle, large], "rival_share")
     f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
     parts = [shares[2], *(part / 100 for part in _other_parts_of_bbr(f, sets))]
-    at_1_ms = measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share")
-    f.bbr_large_wait = percent(at_1_ms)
-    parts.append(at_1_ms)
+    parts.append(measured(sets.run(LARGE_WAIT, BBR_IN_RENO), "rival_share"))
+    f.bbr_large_wait = percent(parts[-1])
     f.bbr_takes_40 = judge(parts, least=BBR_TAKES[0], most=BBR_TAKES[1])
     f.bbr_large_is_near_40 = BBR_TAKES[0] <= shares[2] <= BBR_TAKES[1]
-    both = [default]
-    if sets.is_recorded(DEFAULT_WAIT):
-        both.append(sets.run(DEFAULT_WAIT, BBR_IN_RENO))
+    at_1_ms = sets.run(DEFAULT_WAIT, BBR_IN_RENO)
+    both = [default, at_1_ms]
+    f.bbr_default_wait = percent(measured(at_1_ms, "rival_share"))
+    f.default_times_wait = Number(measured(at_1_ms, "rival_multiple"), digits=2)
     f.one_percent_is_fair = judge(column(both, "rival_multiple"), most=2)
     f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
     f.default_times = Number(measured(default, "rival_multiple"), digits=2)
