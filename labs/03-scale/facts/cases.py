@@ -71,7 +71,7 @@ def _standing_queue(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "RTT in the model": cell("own_rtt_ms", ms),
             "C by halvings": cell("own_c_by_halvings", Number),
         },
@@ -108,7 +108,7 @@ def _halving_counter(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "halvings": cell("own_halvings", whole),
             "losses for each": cell("own_losses_per_halving", Number),
             "C by halvings": cell("own_c_by_halvings", Number),
@@ -179,7 +179,7 @@ def _offload_at_scale(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "stage": stage_cell,
+            "run": stage_cell,
             "packets in the queue, mean": cell("queue_mean_packets", whole),
             "bytes in a packet": cell("queue_packet_bytes", whole),
             "drops": cell("queue_drops", whole),
