@@ -158,6 +158,7 @@ def set_stock(f: Facts, record: Mapping[str, Any]) -> None:
     )
     f.stock_ratios = Numbers(tuple(row["mean_ratio"] for row in rows))
     surely = [row for row in rows if row["low"] is not None and not row["low"] <= 1 <= row["high"]]
+    f.stock_differ = ", ".join(f"{SHOWN[row['value']]} ({row['lab']})" for row in surely) or "none"
     f.stock_values, f.stock_surely_differ = whole(len(rows)), whole(len(surely))
     f.stock_rates = Numbers(
         tuple(row["mean_ratio"] for row in rows if row["value"].endswith("goodput_bps"))
@@ -180,7 +181,11 @@ def _set_one_bbr(f: Facts, compared: Mapping[str, Any]) -> None:
 
 
 def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{Number(low)} to {Number(high)}"
+    return (
+        ""
+        if low is None or high is None
+        else f"{Number(low, digits=4)} to {Number(high, digits=4)}"
+    )
 
 
 def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
