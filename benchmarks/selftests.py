@@ -4,6 +4,7 @@
     .venv/bin/python benchmarks/selftests.py --only tbf         those with this in their names
     .venv/bin/python benchmarks/selftests.py                    all of them: three quarters of an hour of two CPUs
     .venv/bin/python benchmarks/selftests.py --write            ... and keep the verdicts in sample-data/selftests.json
+    ... --kept FILE    note each verdict in FILE, and go on from those that it has: what was interrupted loses nothing
 
 The tests (tools/testing/selftests) are of the very source that the virtual kernel is built from. Both kernels have
 the configuration scripts/kernel/config with selftests.config behind it; the stock one has no patch of ours, not even
@@ -222,14 +223,33 @@ Runs = dict[str, dict[str, list[Outcome]]]
 class Runner:
     """Runs tests, one guest a CPU, and keeps all tries by test and place."""
 
-    def __init__(self, kernels: Mapping[str, virtual.Kernel], tests: Path) -> None:
-        self.kernels, self.tests = kernels, tests
+    def __init__(
+        self, kernels: Mapping[str, virtual.Kernel], tests: Path, kept: Path | None = None
+    ) -> None:
+        self.kernels, self.tests, self.kept = kernels, tests, kept
         self.outcomes: Runs = {}
-        self.took_s: dict[str, float] = {}
         self._cpus: queue.SimpleQueue[int] = queue.SimpleQueue()
         for cpu in sorted(os.sched_getaffinity(0)):
             self._cpus.put(cpu)
         self._lock = threading.Lock()
+        for line in (
+            kept.read_text(encoding="utf-8").splitlines() if kept and kept.is_file() else ()
+        ):
+            row = json.loads(line)
+            if row["kernel"] == kernels[row["place"]].name:
+                outcome = Outcome(row["verdict"], row["checks"], row["why"])
+                self.outcomes.setdefault(row["test"], {}).setdefault(row["place"], []).append(outcome)  # fmt: skip
+
+    def tries(self, test: Test, place: str) -> int:
+        """Return how often a test was run in a place."""
+        return len(self.outcomes.get(test.called, {}).get(place, ()))
+
+    def _keep(self, test: Test, place: str, outcome: Outcome) -> None:
+        """Note an outcome where it survives this process."""
+        if self.kept:
+            row = {"test": test.called, "place": place, "kernel": self.kernels[place].name, "verdict": outcome.verdict, "checks": outcome.checks, "why": outcome.why}  # fmt: skip
+            with self.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
 
     def _one(self, job: tuple[Test, str]) -> None:
         test, place = job
@@ -238,14 +258,14 @@ class Runner:
             # Of this thread alone, and of the guest that it starts.
             os.sched_setaffinity(0, {cpu})
             # Another seed for each try: the same would do the same.
-            tries = len(self.outcomes.get(test.called, {}).get(place, ()))
-            options = (*VIRTUAL_TIME, f"random-seed={1 + tries}") if place == "virtual" else ()
+            seed = 1 + self.tries(test, place)
+            options = (*VIRTUAL_TIME, f"random-seed={seed}") if place == "virtual" else ()
             outcome, took_s = run(test, self.kernels[place], self.tests, options)
         finally:
             self._cpus.put(cpu)
         with self._lock:
             self.outcomes.setdefault(test.called, {}).setdefault(place, []).append(outcome)
-            self.took_s[f"{test.called} {place}"] = took_s
+            self._keep(test, place, outcome)
             print(f"  {test.called:<44} {place:<8} {outcome.verdict:<8} {len(outcome.checks):4} checks {took_s:6.1f} s", flush=True)  # fmt: skip
 
     def run(self, jobs: Iterable[tuple[Test, str]]) -> None:
@@ -265,14 +285,22 @@ class Runner:
 def run_all(chosen: Sequence[Test], runner: Runner, again: int) -> None:
     """Run each test once in each place, and again what doesn't have the same verdicts."""
     runner.run(
-        (test, place) for test in chosen for place in PLACES if test.virtual or place != "virtual"
+        (test, place)
+        for test in chosen
+        for place in PLACES
+        if (test.virtual or place != "virtual") and not runner.tries(test, place)
     )
     for beside in PLACES[1:]:
         unlike = {name for name, found in runner.agreements(beside).items() if found.differ}
         if unlike and again:
             print(f"{len(unlike)} tests whose verdicts aren't the same in {beside}: {again} times more in each")  # fmt: skip
             tests = [test for test in chosen if test.called in unlike]
-            runner.run((test, place) for _ in range(again) for test in tests for place in ("stock", beside))  # fmt: skip
+            runner.run(
+                (test, place)
+                for test in tests
+                for place in ("stock", beside)
+                for _ in range(runner.tries(test, place), 1 + again)
+            )
 
 
 def show(runner: Runner) -> None:
@@ -356,6 +384,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few tests, under two minutes")
     parser.add_argument("--again", type=int, default=2, help="tries more of what differs (2)")
     parser.add_argument("--write", action="store_true", help=f"keep the verdicts in {RECORD.name}")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="note each verdict there, and go on from them")  # fmt: skip
     options = parser.parse_args()
     if missing := missing_packages():
         print(f"to run Linux's selftests these Debian packages are missing: apt-get install {shlex.join(missing)}")  # fmt: skip
@@ -372,7 +401,7 @@ def main() -> int:
     patched = ensure_kernel("--more", MORE, sources=tests.parent / "sources")
     stock = ensure_kernel("--stock", "--more", MORE, sources=tests.parent / "sources")
     print(f"{len(chosen)} tests in {stock.name} (stock), {patched.name} (patched) in real time, and the latter in virtual time:")  # fmt: skip
-    runner = Runner({"stock": stock, "patched": patched, "virtual": patched}, tests)
+    runner = Runner({"stock": stock, "patched": patched, "virtual": patched}, tests, options.kept)
     run_all(chosen, runner, options.again)
     show(runner)
     if options.write:
