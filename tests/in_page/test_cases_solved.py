@@ -16,6 +16,8 @@ from measuretwice.facts.sets import RecordedSets
 from measuretwice.lab import Lab, load_lab, select_trials
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.result import read_result
+from measuretwice.site.macros import LabContext
+from measuretwice.site.macros.cases import more_runs, to_change
 
 BY_DAY = "the same of cases with fewer runs"
 JUDGED = [
@@ -28,6 +30,21 @@ JUDGED = [
     for case in CASES
     if case.values[1].judgement
 ]  # fmt: skip
+
+
+def test_a_page_has_the_field_for_how_many_runs_where_its_words_name_it() -> None:
+    """Also behind the diagnosis, where the commands for a terminal stand."""
+    for lab_name, name in (
+        ("mathis", "cherry-picking"),
+        ("variants", "one-server"),
+        ("buffers", "one-run"),
+    ):
+        lab = load_lab(ROOT, lab_name)
+        here, elsewhere = (LabContext(ROOT, lab, runs_here=there) for there in (True, False))
+        assert "&quot;kind&quot;: &quot;mend&quot;" in more_runs(here, name)
+        assert "the field *How many runs of each trial*" in to_change(here, name)
+        assert more_runs(elsewhere, name) == ""
+        assert "the field" not in to_change(elsewhere, name)
 
 
 def found(

@@ -229,9 +229,10 @@ def to_change(context: LabContext, name: str) -> Block:
         return Block("")
     settings = settings_to_change(context.lab, number)
     if not settings:
+        here = ", or on this page in the field *How many runs of each trial*"
         return Block(
             "**What to change**: no setting, but how many runs there are, with `--repeat N` behind "
-            f"`./lab run {context.lab.name} --case {number}`."
+            f"`./lab run {context.lab.name} --case {number}`{here if context.runs_here else ''}."
         )
     change, beside = needed_settings(settings)
     *others, last = [f"`{setting.name}`" for setting in change]
