@@ -498,9 +498,22 @@ def test_no_answer_comes_sooner_than_the_path_allows() -> None:
 def test_a_rate_that_still_rises() -> None:
     assert SENDER.raised(rising_ratio=1.26, rising_steps=4) == ["ten-seconds"]
     assert SENDER.raised(rising_ratio=1.24, rising_steps=4) == []
-    assert SENDER.raised(rising_ratio=2.0, rising_steps=3) == []
+    # It rose, and then no more: the mean is of both.
+    assert SENDER.raised(rising_ratio=2.0, rising_steps=1) == ["ten-seconds"]
+    # Beside a rival, it rises and falls by chance.
+    assert SENDER.raised({"rival": "cubic"}, rising_ratio=2.0, rising_steps=3) == []
+    assert SENDER.raised({"rival": "none"}, rising_ratio=2.0, rising_steps=3) == ["ten-seconds"]
     # A saw's tooth rises too.
     assert SENDER.raised(rising_ratio=2.0, rising_steps=4, steady_retransmits=3) == []
+
+
+def test_a_short_time_within_the_ramp_counts_by_its_pace() -> None:
+    short = {"average_from_s": 8, "duration_s": 10}
+    assert SENDER.raised(short, rising_ratio=1.11, rising_steps=4) == ["ten-seconds"]
+    assert SENDER.raised(short, rising_ratio=1.11, rising_steps=3) == []
+    # As much in half a minute is settled, and so is what a packet more or less makes of a short time.
+    assert SENDER.raised({"duration_s": 60}, rising_ratio=1.11, rising_steps=4) == []
+    assert SENDER.raised(short, rising_ratio=1.015, rising_steps=4) == []
 
 
 def test_rows_that_hide_what_a_loss_did() -> None:
