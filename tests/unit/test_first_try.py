@@ -163,7 +163,7 @@ def test_what_runs_come_to_in_words() -> None:
         ('by = "buffer_bytes", min = 0.95', 'by = "buffer", min = 0.95', "'buffer' is no parameter"),
         ("min = 0.95, ", "", "shown: no range, and no [[expect]]"),
         ('by = "buffer_bytes", min = 0.95', 'most = "cubic"', "by is missing"),
-        ("min = 0.95,", 'min = 0.95, most = "cubic",', "one of min and max, most"),
+        ("min = 0.95,", 'min = 0.95, most = "cubic",', "either min and max, or most"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_lab_toml_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -242,6 +242,36 @@ def test_it_says_which_mends_were_used() -> None:
     assert "offloads off instead of on" in words
     assert "mtu_bytes each trial's own instead of 1500" in words
     assert "loss_percent, which was loss_ratio, no longer set" in words
+
+
+def test_it_says_which_trials_it_has_now_and_which_case_changed_a_setting() -> None:
+    lab = load_lab(ROOT, "variants")
+    words = changes_by_cases(lab, plan_try(lab, {3, 4, 6}))
+    assert "duration_s 60 instead of 20 (case 3)" in words
+    assert "report_interval_s 0.1 instead of 1 (case 4)" in words
+    assert words.endswith(
+        "The trials are others, too: 1-4 instead of 5-8; hop cable instead of radio."
+    )
+    # No case's setting is named before that case is solved.
+    assert changes_by_cases(lab, plan_try(lab, {3, 6})) == ""
+    mathis = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, len(MATHIS.file.pitfalls) + 1)}))
+    assert re.search(r"The trials are others, too: \d+ of them instead of 1-60\.", mathis)
+
+
+def test_nobody_wins_whose_lead_is_no_more_than_chance() -> None:
+    lab = load_lab(ROOT, "variants")
+    shown = first_try_of(lab).shown
+    once = outcome_of(lab, shown, recorded(lab, "second-look"))
+    assert once.brief == "Reno, CUBIC and Vegas are level, of one run each"
+    assert not once.supports
+    radio = outcome_of(lab, shown, recorded(lab, "first-try"))
+    assert radio.brief == "BBR has the most, of one run each"
+    paths = recorded(lab, "paths")
+    eight = outcome_of(lab, shown, [run for run in paths if run.trial in range(5, 9)])
+    assert eight.brief == "BBR has the most, of 8 runs each"
+    # Reno and CUBIC over the radio: eight runs of each don't tell them apart.
+    two = outcome_of(lab, shown, [run for run in paths if run.trial in (5, 6)])
+    assert two.brief == "Reno and CUBIC are level, of 8 runs each"
 
 
 def test_it_says_which_cases_can_move_it() -> None:

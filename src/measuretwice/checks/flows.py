@@ -161,7 +161,7 @@ def still_rising(run: RunUnderTest) -> Finding | None:
 
 
 def _in_ten_s(run: RunUnderTest, ratio: float) -> float | None:
-    """How many times the rate ten seconds more would make, at the pace of the averaged time; None where that can't be told."""
+    """Return how many times the rate ten seconds more would make, at the pace of the averaged time; None where that can't be told."""
     from_s, to_s = run.param("average_from_s"), run.param("duration_s")
     if from_s is None or to_s is None or to_s <= from_s or ratio < UNEVEN_RATIO:
         return None

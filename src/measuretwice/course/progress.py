@@ -37,6 +37,11 @@ from measuretwice.runs.first_try_history import (
 )
 from measuretwice.runs.result import Result
 
+# What is said of a setting that trials have different values of.
+EACH = "each trial's own"
+# Of more trials than this that aren't in a row only the number is said.
+MOST_NUMBERS = 6
+
 
 @dataclass(frozen=True)
 class CaseProgress:
@@ -281,17 +286,49 @@ def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
     for name in dict.fromkeys([*first.changes, *plan.changes]):
         before, now = _value_in(lab, first, name), _value_in(lab, plan, name)
         if now == UNSET and before != now:
-            parts.append(f"{name}, which was {before}, no longer set")
+            parts.append(f"{name}, which was {before}, no longer set{_by_case(lab, plan, name)}")
         elif before != now:
-            parts.append(f"{name} {now}" + ("" if before == UNSET else f" instead of {before}"))
+            was = "" if before == UNSET else f" instead of {before}"
+            parts.append(f"{name} {now}{was}{_by_case(lab, plan, name)}")
     if plan.losses != first.losses and plan.losses:
         parts.append(f"each trial for {plan.losses} losses")
     if plan.repeat != first.repeat:
         parts.append(f"each trial {plan.repeat} times")
-    if plan.trials != first.trials:
-        parts.append(f"{len(plan.trials)} trials instead of {len(first.trials)}")
     cases = after_cases(plan.cases).removeprefix("after ")
-    return f"With what you found in {cases}: {'; '.join(parts)}." if parts else ""
+    said = [f"With what you found in {cases}: {'; '.join(parts)}."] if parts else []
+    return "\n".join([*said, *_other_trials(lab, first, plan)])
+
+
+def _by_case(lab: Lab, plan: TryPlan, name: str) -> str:
+    """Return which of the solved cases corrects a setting, where one does."""
+    for number in plan.cases:
+        pitfall = lab.case(number)
+        if pitfall.broken.set.get(name) != pitfall.fixed.set.get(name):
+            return f" (case {number})"
+    return ""
+
+
+def _other_trials(lab: Lab, first: TryPlan, plan: TryPlan) -> list[str]:
+    """Return which trials are run instead, and in what they differ."""
+    if plan.trials == first.trials:
+        return []
+    settings = []
+    for name in lab.defaults():
+        before, now = _value_in(lab, first, name), _value_in(lab, plan, name)
+        is_told = name in {**first.changes, **plan.changes} or EACH in (before, now)
+        if before != now and not is_told:
+            settings.append(f"{name} {now} instead of {before}")
+    which = f"{_trials(plan.trials)} instead of {_trials(first.trials)}"
+    return [f"The trials are others, too: {'; '.join([which, *settings])}."]
+
+
+def _trials(numbers: Sequence[int]) -> str:
+    """Trials as one names them, such as 1-4 or 3, 4; of a long list only how many there are."""
+    if list(numbers) == [*range(numbers[0], numbers[-1] + 1)] and len(numbers) > 1:
+        return f"{numbers[0]}-{numbers[-1]}"
+    if len(numbers) > MOST_NUMBERS:
+        return f"{len(numbers)} of them"
+    return ", ".join(map(str, numbers))
 
 
 def _value_in(lab: Lab, plan: TryPlan, name: str) -> str:
@@ -300,7 +337,7 @@ def _value_in(lab: Lab, plan: TryPlan, name: str) -> str:
         {**lab.defaults(), **lab.trials[trial].set, **plan.changes}.get(name, UNSET)
         for trial in plan.trials
     }
-    value = values.pop() if len(values) == 1 else "each trial's own"
+    value = values.pop() if len(values) == 1 else EACH
     return str(value).removeprefix("=")
 
 

@@ -7,7 +7,7 @@ RUNS/start/LAB/<run>/         their runs, as everywhere
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from measuretwice.base.files import read_object, write_json
 from measuretwice.lab import Lab, after_cases, supporting_range
 from measuretwice.lab.schema.cases import Shown
 from measuretwice.runs.result import Result, read_result
+from measuretwice.stats.two_samples import difference_interval
 
 # Below the folder of runs, beside the labs' own.
 START = "start"
@@ -139,14 +140,43 @@ def _compared(shown: Shown, results: Sequence[Result]) -> Outcome:
     if not means:
         return Outcome((), f"{shown.label} was not measured.", "not measured", supports=False)
     lines = tuple(_lines(shown, results))
-    first = max(means, key=lambda name: means[name])
     if shown.most:
-        brief = f"{shown.names.get(first, first)} has the most"
-        return Outcome(lines, f"{brief}.", brief, first == shown.most)
+        return _first_of(shown, _grouped(shown, results), lines)
     least, most = min(means.values()), max(means.values())
     apart = (most - least) / most if most else 0.0
     brief = f"{100 * apart:.2g} % apart"
     return Outcome(lines, f"They are {brief}.", brief, apart <= (shown.alike_ratio or 0.0))
+
+
+def _first_of(
+    shown: Shown, values: Mapping[str, Sequence[float]], lines: tuple[str, ...]
+) -> Outcome:
+    """Return who has the most, if anybody has: nobody has who is level with another."""
+    means = {name: sum(numbers) / len(numbers) for name, numbers in values.items()}
+    first = max(means, key=lambda name: means[name])
+    level = [name for name in means if _are_level(shown, values[first], values[name])]
+    runs = min(map(len, values.values()))
+    of_each = "one run each" if runs == 1 else f"{runs} runs each"
+    named = [shown.names.get(name, name) for name in level]
+    if len(level) == 1:
+        brief = f"{named[0]} has the most, of {of_each}"
+        return Outcome(lines, f"{brief}.", brief, first == shown.most)
+    brief = f"{', '.join(named[:-1])} and {named[-1]} are level, of {of_each}"
+    why = "they differ by no more than chance makes such means differ"
+    if runs == 1:
+        why = f"they differ by {100 * (shown.alike_ratio or 0):g} % or less, and one run each can't decide that"
+    return Outcome(lines, f"{brief}: {why}.", brief, supports=False)
+
+
+def _are_level(shown: Shown, most: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether the means of the first and of another can't be told apart: by the interval of their difference, or where
+    one has a single run by the lab's `alike_ratio`."""
+    if most is other:
+        return True
+    if min(len(most), len(other)) > 1:
+        return difference_interval(most, other)[0] <= 0
+    by = sum(most) / len(most) - sum(other) / len(other)
+    return by <= (shown.alike_ratio or 0.0) * sum(most) / len(most)
 
 
 def _means(shown: Shown, results: Sequence[Result]) -> dict[str, float]:

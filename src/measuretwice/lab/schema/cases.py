@@ -350,8 +350,8 @@ class Shown(Strict):
     """What runs are counted by: the measured `value`, called `label`, and when it supports the claim.
 
     With `min`, `max` or both: in each run it lies between them. With `most`: its mean is highest in the
-    runs whose parameter `by` has that value. With `alike_ratio`: the means of all values of `by` differ
-    by no more than that share. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
+    runs whose parameter `by` has that value, and by more than chance. With `alike_ratio`: the means of all values of `by`
+    differ by no more than that share; beside `most` it says which means of single runs are level. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
     has of the value.
     """
 
@@ -368,11 +368,10 @@ class Shown(Strict):
     def _one_way(self) -> Shown:
         ways = [
             self.min is not None or self.max is not None,
-            bool(self.most),
-            bool(self.alike_ratio),
+            bool(self.most or self.alike_ratio),
         ]
         if sum(ways) > 1:
-            raise ValueError("one of min and max, most, or alike_ratio")
+            raise ValueError("either min and max, or most and alike_ratio")
         if (self.most or self.alike_ratio) and not self.by:
             raise ValueError("most and alike_ratio compare by a parameter: by is missing")
         return self
