@@ -187,7 +187,7 @@ say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024
 # The rule: a decrease is where ss's ssthresh changes after the first slow start; what is kept is the
 # new ssthresh over cwnd in the sample before. For HighSpeed TCP it comes out above b(w): Linux takes
 # what is given up from the table in RFC 3649's appendix B, whose steps give all windows of a step what
-# its upper end would give up. What is left is the window's growth between the sample and the loss. The
+# its upper end would give up. The rest is the window's growth between the sample and the loss. The
 # loss that ends the first slow start is left out; Linux halves the window there.
 #
 # *Full marks:* a rule; all decreases; each against b(w) at its own window, and the table's steps as the

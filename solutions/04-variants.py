@@ -179,7 +179,7 @@ for stage in ("broken", "fixed"):
 # ## Question 9: signatures
 #
 # *Full marks:* rules that are stated; 0.7; K by each window; cycles of BBR; ProbeRTT each ten seconds
-# costs about 200 ms of each, two per cent; Vegas' least queue is at its alpha or beta.
+# costs about 200 ms of each, two per cent; Vegas's least queue is at its alpha or beta.
 
 # %%
 found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}

@@ -126,7 +126,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       status.textContent = keep(place, field.value.trim());
       place.dataset.said = "yes";
       if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
-      if (waits(place)) status.textContent += " Now make your own run. What was recorded stays folded until you write down a diagnosis, or open it.";
+      if (waits(place)) status.textContent += " Now make your own run. The recorded run stays folded until you write down a diagnosis, or open it.";
       else open(comes_after(place));
       if (kind === "diagnosis") open("prediction");
       tell_written(place);

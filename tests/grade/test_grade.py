@@ -160,7 +160,7 @@ def test_recorded_runs(tmp_path: Path) -> None:
     done = grade(tmp_path / "in", "--json")
     lazy, sly = json.loads(done.stdout)["students"]
     assert [r["says"] for r in lazy["remarks"] if r["kind"] == "recorded"] == [
-        "same as the recorded run of the course; who runs it with that seed gets the same, "
+        "same as the recorded run of the course; anyone who runs it with that seed gets the same, "
         "so it may be honest"
     ]
     assert any("has a flow of a recorded run" in r["says"] for r in sly["remarks"])

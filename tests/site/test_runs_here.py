@@ -307,7 +307,7 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     page.locator(".notebook button").first.click()
     recorded = page.locator("details.behind[data-behind=prediction]")
     # Nobody sees another's result before their own.
-    page.get_by_text("What was recorded stays folded until you write down").wait_for()
+    page.get_by_text("The recorded run stays folded until you write down").wait_for()
     assert recorded.get_attribute("open") is None
     first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
     first.get_by_role("button", name="My run’s values").click()

@@ -52,7 +52,7 @@ async function in_time(work) {
 
 async function bytes_of_site(url, file, on_bytes) {
   const response = await fetch(url).catch(() => {
-    throw new Error(`${file.name} can't be fetched. Is there a connection? What has arrived is kept.`);
+    throw new Error(`${file.name} can't be fetched. Is there a connection? Everything that has arrived is kept.`);
   });
   if (!response.ok) throw new Error(`${file.name} is missing from this site (${response.status})`);
   const reader = response.body.getReader();

@@ -131,7 +131,7 @@ class Place {
     try {
       await this.bring_up();
       this.button.textContent = "Go to the terminals";
-      this.says.textContent = "The network is up, in real time. What you write on a node stays there until you end it.";
+      this.says.textContent = "The network is up, in real time. Files that you write on a node stay there until you end it.";
       this.place.scrollIntoView({ block: "start", behavior: "instant" });
       this.screens.focus();
     } catch (error) {
@@ -207,7 +207,7 @@ class Place {
   async end() {
     this.says.textContent = "Ending.";
     const is_kept = this.live && (await this.keep(END_MS).catch(() => false));
-    this.close(is_kept ? `Ended. What you wrote is kept with your runs, as ${this.folder}.` : "Ended.");
+    this.close(is_kept ? `Ended. Your files are kept with your runs, as ${this.folder}.` : "Ended.");
     this.button.focus();
   }
 

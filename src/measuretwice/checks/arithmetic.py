@@ -154,7 +154,7 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
     if ping.received > ping.transmitted:
         yield (
             f"{ping.received} answers to {ping.transmitted} pings", "no more received than sent",
-            "What came twice isn't counted here: an answer is missing its question. " + changed,
+            "Duplicates aren't counted here, so an answer is missing its question. " + changed,
         )  # fmt: skip
     elif ping.misprinted_loss_ratio is not None:
         yield (

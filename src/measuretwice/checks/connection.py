@@ -194,7 +194,7 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
         "wrong-algorithm",
         f"flows of {', '.join(sorted(named - run.algorithms))} (iperf3)",
         ", ".join(sorted(run.algorithms)),
-        f"What is measured is another algorithm's doing{reached}.",
+        f"So the measurement is of another algorithm{reached}.",
         symptom="a flow isn't of the kind that was asked for",
         rests_on="congestion_control",
     )

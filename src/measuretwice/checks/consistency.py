@@ -72,7 +72,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
                 "unfit",
                 f"{end.source}: {end.unfit}",
                 "a test of TCP from the sender to the receiver",
-                "What is measured is of another test than the lab's.",
+                "So the measurement is of another test than the lab's.",
             )
     return None
 
@@ -368,7 +368,7 @@ def samples(run: RunUnderTest) -> Finding | Right | None:
     for found, meant in (*_packet_size(run), *_clocks(run), *_times(run)):
         return Finding(
             "samples", found, meant,
-            "What is said of the run rests on samples that can't be of it, or not of all of the time.",
+            "All statements about the run rest on samples that can't be of it, or not of all of its time.",
         )  # fmt: skip
     return None
 

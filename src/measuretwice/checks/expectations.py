@@ -117,7 +117,7 @@ def resent(run: RunUnderTest) -> Finding | None:
         hints=(
             "Something is off and none of the known causes fits. Start with what is said to be off: which file does that number come from?",
             "Compare this run with one of the same trial that is right: settings first, then the values that differ most (./lab diff).",
-            "The checker doesn't know the cause. What it has ruled out stands above: look at what is left, one node and one setting at a time.",
+            "The checker doesn't know the cause. The causes that it has ruled out are listed above. Look at the rest, one node and one setting at a time.",
         ),
     ),
     needs=(

@@ -52,9 +52,9 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
         "wrong-algorithm",
         f"a flow of {used}",
         str(wanted),
-        "What is measured is another algorithm's doing."
+        "So the measurement is of another algorithm."
         if run.brought
-        else "The setting did not reach the kernel. What is measured is the algorithm that was there "
+        else "The setting did not reach the kernel. The measurement is of the algorithm that was there "
         "before, under another's name.",
         symptom="one word that is printed of the sender's connection isn't the trial's",
         rests_on="congestion_control",

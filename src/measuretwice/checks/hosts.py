@@ -66,7 +66,7 @@ def socket_algorithms(run: RunUnderTest) -> Finding | Right | None:
             "wrong-algorithm",
             f"flows of {', '.join(sorted(map(str, found)))} (ss)",
             ", ".join(sorted(wanted)),
-            "What is measured is another algorithm's doing"
+            "So the measurement is of another algorithm"
             + ("." if run.brought else ": the setting did not reach the socket."),
             symptom="a flow isn't of the kind that was asked for",
             rests_on="congestion_control" if "congestion_control" in run.params else "",

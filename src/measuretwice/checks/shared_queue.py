@@ -216,8 +216,8 @@ def _not_told_apart(
     count = min(len(of_first), len(of_second))
     means = f"{name}: {_mean(of_first)} in trial {first}, {_mean(of_second)} in trial {second}"
     why = (
-        "The same trial comes out differently each time, by chance alone. Who has one run of each "
-        "can't know how differently, and so not whether the trials differ."
+        "The same trial comes out differently each time, by chance alone. One run of each "
+        "can't show how differently, so it can't show either whether the trials differ."
     )
     off = f"{means}; these numbers don't carry what is said of them"
     if count < 2:

@@ -50,8 +50,8 @@ def cherry_picking(lab: Lab, runs: Sequence[Member]) -> Finding | None:
         "cherry-picking",
         f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
         "each trial as often as every other",
-        "Who runs again only what looks odd, and keeps the last try, chooses the result: "
-        "its mean is what was hoped for, and its spread no longer says what chance does.",
+        "If you run only odd-looking trials again, and keep the last try, you choose the result. "
+        "Its mean is the one hoped for, and its spread no longer shows what chance does.",
         symptom="each run is right by itself, and all of them together aren't",
     )
 

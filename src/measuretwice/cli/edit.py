@@ -30,8 +30,8 @@ from measuretwice.runs.folder import give_back
 def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
     """Make your own copy of LAB's node scripts and settings, to change and run.
 
-    It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
-    there already is never overwritten.
+    It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. Files
+    that are there already are never overwritten.
     """
     root = root_folder()
     lab = load_lab(root, lab_name)

@@ -34,8 +34,8 @@ from measuretwice.site.reference import Command, Option, cell
 def release(out: Path, site: bool, packed: Literal["zip", "tar.gz"] | None) -> int:
     """Make the kit that you give to students, in the new folder OUT: without answers.
 
-    It has no solutions, keys, rubrics, pages for instructors, tests or fixed runs. What is wrong in
-    each case is in it, as the hints need it, but out of sight.
+    It has no solutions, keys, rubrics, pages for instructors, tests or fixed runs. The cause
+    of each case is in it, as the hints need it, but out of sight.
     """
     root = root_folder()
     commands = [command for command in described() if command.name not in INSTRUCTORS]

@@ -140,7 +140,7 @@ def run(
 ) -> int:
     """Measure trials of LAB, each in a virtual kernel of its own.
 
-    What is already measured with the same settings is kept, so a run that was interrupted goes on
+    Trials that were measured with the same settings already are kept, so a run that was interrupted goes on
     where it stopped.
     """
     root = root_folder()

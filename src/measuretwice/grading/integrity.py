@@ -278,7 +278,7 @@ class _EvidenceTable:
             says = "same as the recorded run of the course"
             if self.dealt:
                 return says
-            return f"{says}; who runs it with that seed gets the same, so it may be honest"
+            return f"{says}; anyone who runs it with that seed gets the same, so it may be honest"
         # The same test, but other bytes: somebody has written into the files, or set something else.
         tests = self.recorded.tests
         same = [tests[cookie] for cookie in run.cookies if cookie in tests]

@@ -41,7 +41,7 @@ DERIVING = ("base", "stats", "parse", "tcp", "lab", "measure", "checks", "runs")
 # A sum above the link by less than this is rounding.
 ROUNDING_RATIO = 5e-4
 BY_ACKS = (
-    "Goodput is counted from ACKs here. What was on its way as the time began is acknowledged in it, "
+    "Goodput is counted from ACKs here. Data in flight as the time began are acknowledged in it, "
     "so a sum may be above what the link carries, by up to a round trip's bytes."
 )
 
