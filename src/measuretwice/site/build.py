@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,8 +127,33 @@ def prepare(
     )
 
 
+def prepare_text(root: Path, out: Path) -> None:
+    """Make in `out` only those pages that somebody wrote, or whose words are a lab's, as instructors of a site that runs
+    trials read them: what `make lint` reads. No files beside them, no notebooks, and nothing for paper."""
+    labs = {
+        name: LabContext(root, lab, runs_here=True) for name, lab in published_labs(root).items()
+    }
+    context, pages = SiteContext(root, labs, instructor=True), PageFolder(out)
+    with build_cache(root, out.with_suffix(".kept.json"), also="text") as cache:
+        site = Site(context, Renderer(context), pages, cache)
+        for path, name in _files_of_docs(site):
+            if path.suffix == ".md":
+                site.add(path, name)
+        _add_pages_of_labs(site)
+    pages.sweep()
+
+
 def _add_written_pages(site: Site) -> None:
     """The pages that docs/ has, filled in, and the files beside them as they are."""
+    for path, name in _files_of_docs(site):
+        if path.suffix == ".md":
+            site.add(path, name)
+        else:
+            site.pages.copy(path, name)
+
+
+def _files_of_docs(site: Site) -> Iterator[tuple[Path, str]]:
+    """Yield the files of docs/ that the site has, each with its name there."""
     root = site.context.root
     shown = {context.lab.folder for context in site.labs}
     drafts = [f"modules/{at.name}/" for at in find_labs(root).values() if at not in shown]
@@ -139,33 +164,37 @@ def _add_written_pages(site: Site) -> None:
         left_out.append(f"{INSTRUCTORS}/")
     for path in sorted((root / "docs").rglob("*")):
         name = path.relative_to(root / "docs").as_posix()
-        if path.is_dir() or name.startswith(tuple(left_out)):
-            continue
-        if path.suffix == ".md":
-            site.add(path, name)
-        else:
-            site.pages.copy(path, name)
+        if not path.is_dir() and not name.startswith(tuple(left_out)):
+            yield path, name
 
 
 def _add_made_pages(site: Site, commands: Sequence[Command]) -> None:
     """The pages that follow from the labs, the commands and the checks, where docs/ has no own."""
+    _add_pages_of_labs(site)
+    for context in site.labs:
+        _make(site, "sheet.md.j2", f"modules/{context.lab.folder.name}/sheet.md")
+    _make(site, "command-line.md.j2", "reference/command-line.md", commands=commands)
+    _make(site, "lab-toml.md.j2", "reference/lab-toml.md", tables=reference.lab_file_tables())
+    checks = reference.checks([context.lab for context in site.labs])
+    _make(site, "checks.md.j2", "reference/checks.md", checks=checks)
 
-    def make(template: str, page: str, **extra: Any) -> None:
-        if not (site.context.root / "docs" / page).is_file():
-            site.add(TEMPLATES / template, page, **extra)
 
+def _add_pages_of_labs(site: Site) -> None:
+    """Fronts, questions and cases that docs/ has no page of."""
     for context in site.labs:
         module = f"modules/{context.lab.folder.name}"
-        make("module.md.j2", f"{module}/index.md")
+        _make(site, "module.md.j2", f"{module}/index.md")
         if questions(context).strip():
-            make("questions.md.j2", f"{module}/questions.md")
-        make("sheet.md.j2", f"{module}/sheet.md")
+            _make(site, "questions.md.j2", f"{module}/questions.md")
         for pitfall in context.lab.file.pitfalls:
-            make("pitfall.md.j2", f"{module}/{case_page(context, pitfall.id)}", staged=pitfall)
-    make("command-line.md.j2", "reference/command-line.md", commands=commands)
-    make("lab-toml.md.j2", "reference/lab-toml.md", tables=reference.lab_file_tables())
-    checks = reference.checks([context.lab for context in site.labs])
-    make("checks.md.j2", "reference/checks.md", checks=checks)
+            page = f"{module}/{case_page(context, pitfall.id)}"
+            _make(site, "pitfall.md.j2", page, staged=pitfall)
+
+
+def _make(site: Site, template: str, page: str, **extra: Any) -> None:
+    """Add a page by a template beside this module, where docs/ has no own."""
+    if not (site.context.root / "docs" / page).is_file():
+        site.add(TEMPLATES / template, page, **extra)
 
 
 def _add_the_rest(site: Site, settings: str) -> None:

@@ -6,6 +6,7 @@ of the binomial", Biometrika 26, 1934; for the rest any textbook's chapter on re
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import statistics
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from measuretwice.stats.distributions import beta_quantile, binomial_cdf, student_quantile
 
 
+@functools.cache
 def loss_interval(drops: int, offered: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of the loss ratio behind `drops` of `offered` packets.
 
