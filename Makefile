@@ -52,7 +52,7 @@ define package
 	$(PYTHON) scripts/machines/shipped.py lint
 endef
 
-.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile browser-order machines machines-verify class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint vale test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile browser-order machines machines-verify class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -60,9 +60,13 @@ help: ## this list
 setup: ## install what the other tasks need (they do it themselves)
 	@MEASURETWICE_SETUP=dev ./lab
 
-lint: setup ## style, types, layers and sizes of Python and shell, form of Markdown, spelling of everything
+lint: setup ## style, types, layers and sizes of Python and shell, form of Markdown, spelling and English of everything
 	$(package)
 	$(call texts,$(FILES))
+	PYTHONPATH=src:scripts/lint $(PYTHON) scripts/lint/prose.py
+
+vale: ## get ready what lint reads the prose with, which it does itself: a minute, once
+	@bash scripts/lint/vale.sh >/dev/null
 
 quick: setup ## while you work: lint of what changed, and the tests that take no time and no kernel
 	$(package)

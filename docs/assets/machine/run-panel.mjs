@@ -572,7 +572,7 @@ class Panel {
     const button = (text, work, meanwhile) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work, meanwhile) }, text);
     // A set of runs is one thing, a try is another.
     const checked = () => (this.asked.runs > 1 ? runs : [chosen()]);
-    const reads = runs.length > 1 && this.asked.runs > 1 ? `One moment: what ${runs.length} runs printed is read anew.` : undefined;
+    const reads = runs.length > 1 && this.asked.runs > 1 ? `One moment: what ${runs.length} runs printed is read again.` : undefined;
     const choose = runs.length > 1
       ? [h("label", { for: this.id("run") }, "Look at"), h("select", { id: this.id("run"), onchange: (event) => { this.chosen = event.target.value; detail.replaceChildren(); } },
         ...runs.map((run, n) => h("option", { value: run.folder, selected: run === chosen() }, `run ${n + 1}`)))]

@@ -175,7 +175,7 @@ def vegas_band(pipe: float) -> Block:
     for y, text in ((0.8, "fewer: one more"), (2.8, "between: leave it"), (5.2, "more: one less")):
         axes.say(low + 0.8, y, text)
     caption = (
-        f"Vegas's rule on a path that holds {short(pipe)} segments: whatever exceeds these waits, the round trip grows, and diff says by how many. The window "
+        f"Vegas's rule on a path that holds {short(pipe)} segments: whatever exceeds these waits, the round trip grows, and diff is their number. The window "
         "goes to the band between α and β and stays there: a queue of a few packets, whatever the buffer."
     )
     return _figure(
