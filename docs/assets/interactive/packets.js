@@ -145,7 +145,7 @@
         { row: "rtt", kind: "dots", ...run.pings, colour: "ink-faint" },
         { row: "rtt", x: run.time, y: run.rtt, colour },
       ], discipline.marks.map(([, packets]) => ({ row: "waiting", y: packets })));
-      board.label(`${algorithm.name} before ${discipline.name}: packets in the queue, window and round-trip time over ${sig(end)} seconds. The slider below says the values.`);
+      board.label(`${algorithm.name} before ${discipline.name}: packets in the queue, window and round-trip time over ${sig(end)} seconds. The slider below gives the values.`);
       time.go(time.time);
       return true;
     }

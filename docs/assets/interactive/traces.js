@@ -36,7 +36,7 @@
       board.show(shown.flatMap((run) => ["cwnd", "rtt", "queue"].map((row) => ({
         row, x: run.time, y: run[row], colour: run.algorithm, faint: run !== front,
       }))));
-      board.label(`Window, round-trip time and queue over ${sig(end)} seconds: ${shown.map((run) => run.name).join(", ")}; ${front.name} in front. The slider below says the values.`);
+      board.label(`Window, round-trip time and queue over ${sig(end)} seconds: ${shown.map((run) => run.name).join(", ")}; ${front.name} in front. The slider below gives the values.`);
     }
 
     function show(t) {
