@@ -311,9 +311,13 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
         min(_index(sets, name, trial) for trial in (RENO, CUBIC) if sets.runs(name, trial))
         for name in BASE_DELAYS
     ]
+    crowds_wait = column(sets.runs(CROWD_WAIT, BBR), "jains_index")
+    f.bbr_crowds_wait = Numbers(tuple(crowds_wait))
+    # At the longer wait as at the shorter one, of three runs two stay uneven for minutes and one is soon even.
+    f.crowds_depend_on_chance = min(crowds_wait) < UNFAIR_AT_CORE < STEADILY_EVEN < max(crowds_wait)
     # Where others are as uneven in the same minutes, it says nothing of BBR.
     f.bbr_uneven_early_at_core = agreed(
-        [judge(bbr_core, most=UNFAIR_AT_CORE)]
+        [judge(bbr_core, most=UNFAIR_AT_CORE), judge(crowds_wait, most=UNFAIR_AT_CORE)]
         + [bbr < other for bbr, other in zip(bbr_core, others, strict=True)]
     )
     f.others_early_at_core = Numbers(tuple(others))
@@ -345,8 +349,6 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     crowds = [_index(sets, name, BBR) for name in CROWDS]
     f.bbr_uneven_in_crowds = max(crowds) < UNFAIR_AT_CORE
     f.bbr_crowd_short = Number(crowds[0])
-    if sets.is_recorded(CROWD_WAIT):
-        f.bbr_crowd_wait = Number(_index(sets, CROWD_WAIT, BBR))
     f.bbr_counted = seconds(measured(sets.run("core", BBR), "duration_s"))
 
     bbr = sets.run("edge-once", BBR)
