@@ -90,6 +90,7 @@ TEXTS = {
     "capture.txt": "packets at the sender: tcpdump",
     "events.txt": "changes of TCP's state: Unix time, port, new state",
     "cwnd.txt": "windows, as a script took them",
+    "table.txt": "iperf3's rows: start and end (s), rate (bit/s), window (bytes), segments sent again",
     "experiment.sh": "the script that the run was",
     "experiment.log": "what that script said",
     "emulator.json": "how late packets left the emulator, in microseconds",
