@@ -192,7 +192,8 @@ figure("sequence", runs("sequence"))
 # %% [markdown]
 # ## Question 10: which is faster
 #
-# *Full marks:* two seeds with opposite conclusions; a number of runs from the spread; that BBR's
+# *Full marks:* how far one algorithm's runs lie apart. The interval of the difference with the number of runs, and from
+# how many on zero is outside it. That in the pair with CUBIC ahead nobody else was sending in CUBIC's run. That BBR's
 # neighbours were not measured, and what would measure them (the rival's own goodput).
 
 # %%

@@ -337,10 +337,27 @@ def test_one_run_of_each_is_too_few_to_compare() -> None:
 
 
 def test_enough_runs_are_those_that_tell_the_trials_apart() -> None:
-    assert set_findings({1: [0.60, 0.62, 0.61], 3: [0.90, 0.91, 0.89]}) == []
-    said = check_set(BUFFERS, compared({1: [0.6, 0.9, 0.75], 3: [0.9, 0.7, 0.8]}))[0].finding
+    five = {1: [0.60, 0.62, 0.61, 0.60, 0.62], 3: [0.90, 0.91, 0.89, 0.90, 0.91]}
+    assert set_findings(five) == []
+    # Two or three of each are far apart as well, and don't say how far such runs may lie apart.
+    assert set_findings({trial: values[:2] for trial, values in five.items()}) == ["one-run"]
+    assert set_findings({trial: values[:4] for trial, values in five.items()}) == ["one-run"]
+    unclear = {1: [0.6, 0.9, 0.75, 0.6, 0.9], 3: [0.9, 0.7, 0.8, 0.7, 0.9]}
+    said = check_set(BUFFERS, compared(unclear))[0].finding
     assert said.id == "one-run"
-    assert "0.75 in trial 1, 0.8 in trial 3, from 3 runs each" in said.measured
+    assert "0.75 in trial 1, 0.8 in trial 3, from 5 runs each" in said.measured
+
+
+def test_compared_values_have_their_units() -> None:
+    params = {**TWO_FLOWS.params, "compare_by": "steady_goodput_bps"}
+    runs = [
+        Member(trial, (), 1, params, {"steady_goodput_bps": value})
+        for trial, value in ((2, 29.83e6), (4, 78.3e6))
+    ]
+    said = check_set(load_lab(ROOT, "variants"), runs)[0].finding
+    assert said.measured.startswith(
+        "steady goodput: 29.8 Mbit/s in trial 2, 78.3 Mbit/s in trial 4, from 1 run each"
+    )
 
 
 def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:

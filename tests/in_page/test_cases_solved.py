@@ -61,7 +61,7 @@ def found(
     [
         # As often as the first try had one trial at most.
         ("mathis", "cherry-picking", 3),
-        ("variants", "one-server", 3),
+        ("variants", "one-server", 5),
         pytest.param("buffers", "one-run", 30, marks=pytest.mark.nightly(BY_DAY)),
     ],
 )

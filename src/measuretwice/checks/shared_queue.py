@@ -18,7 +18,7 @@ from measuretwice.checks.registry import (
     set_check,
 )
 from measuretwice.lab import Lab
-from measuretwice.measure.fields import number
+from measuretwice.measure.fields import number, unit_of
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 
@@ -30,6 +30,8 @@ UNIT_TOLERANCE_RATIO = 0.012
 LENGTH_TOLERANCE_RATIO = 0.25
 LENGTH_TOLERANCE_PACKETS = 5
 BDP_TOLERANCE_RATIO = 0.25
+# How much runs differ is hardly known from fewer: of two, chance makes an interval of almost any width.
+LEAST_RUNS = 5
 
 
 @check(
@@ -214,29 +216,41 @@ def _not_told_apart(
     if not of_first or not of_second:
         return None
     count = min(len(of_first), len(of_second))
-    means = f"{name}: {_mean(of_first)} in trial {first}, {_mean(of_second)} in trial {second}"
+    means = f"{_label(name)}: {_mean(name, of_first)} in trial {first}, {_mean(name, of_second)} in trial {second}"
     why = (
         "The same trial comes out differently each time, by chance alone. One run of each "
         "can't show how differently, so it can't show either whether the trials differ."
     )
-    off = f"{means}; these numbers don't carry what is said of them"
-    if count < 2:
-        found = f"{means}, from {_count(count)}"
-        return Finding("one-run", found, "runs enough to know their spread", why, symptom=off)
+    off = f"{means}; to say which trial has more is to say more than these numbers show"
+    if count < LEAST_RUNS:
+        found = f"{means}, from {_count(count)} each"
+        enough = f"runs enough to know their spread, {LEAST_RUNS} each at least"
+        return Finding("one-run", found, enough, why, symptom=off)
     low, high = difference_interval(of_first, of_second)
     if low > 0 or high < 0:
         return None
     return Finding(
         "one-run",
         f"{means}, from {_count(count)} each",
-        f"a difference that chance doesn't make: its 95 % interval is {low:.3g} to {high:.3g}",
+        f"a difference that chance doesn't make: its 95 % interval is {_in_unit(name, low)} to {_in_unit(name, high)}",
         why,
         symptom=off,
     )
 
 
-def _mean(values: list[float]) -> str:
-    return f"{mean_interval(values)[0]:.3g}"
+def _label(name: str) -> str:
+    words = name.removesuffix(f"_{name.rpartition('_')[2]}") if unit_of(name) else name
+    return words.replace("_", " ")
+
+
+def _mean(name: str, values: list[float]) -> str:
+    return _in_unit(name, mean_interval(values)[0])
+
+
+def _in_unit(name: str, value: float) -> str:
+    if name.endswith("_bps"):
+        return f"{value / 1e6:.3g} Mbit/s"
+    return f"{value:.3g} {unit_of(name)}".rstrip()
 
 
 def _count(runs: int) -> str:
