@@ -112,7 +112,7 @@ function kept_answer(asked, kind) {
 
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
-  mend: "Or change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis below.",
+  mend: "Change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
