@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 
 from measuretwice.facts import (
@@ -257,7 +258,11 @@ def _units(f: Facts, sets: RecordedSets) -> None:
     f.iperf3 = excerpt(name, "s2/iperf3.txt", first=6)
     f.begins = excerpt(name, "s2/cwnd.txt", first=9)
     f.ends = excerpt(name, "s2/cwnd.txt", last=5)
-    f.middle = excerpt(name, "s2/cwnd.txt", between=["^39.80 ", "^1.10 "])
+    times = [row.split()[0] for row in sets.raw_text(broken, "s2/cwnd.txt").splitlines()]
+    jump = next(n for n in range(3, len(times)) if float(times[n]) < float(times[n - 1]))
+    f.middle = excerpt(
+        name, "s2/cwnd.txt", between=[f"^{re.escape(times[n])} " for n in (jump - 3, jump + 2)]
+    )
     f.begins_after = excerpt("units-fixed", "s2/cwnd.txt", first=9)
     f.rows_of_a_sender = whole(measured(broken, "window_rows") / 2)
     f.over_ss = Number(measured(broken, "window_rows_ratio"), digits=4)
