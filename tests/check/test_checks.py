@@ -10,7 +10,7 @@ import pytest
 
 from measuretwice.checks import Member, RunUnderTest, causes, check_set
 from measuretwice.checks.queue_discipline import cell_log, idle_notes, small_n
-from measuretwice.checks.shared_queue import same_numbers
+from measuretwice.checks.shared_queue import _size_symptom, same_numbers
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.host_state import HostState
@@ -346,6 +346,12 @@ def test_enough_runs_are_those_that_tell_the_trials_apart() -> None:
     said = check_set(BUFFERS, compared(unclear))[0].finding
     assert said.id == "one-run"
     assert "0.75 in trial 1, 0.8 in trial 3, from 5 runs each" in said.measured
+    assert "the difference is -0.241 to 0.141 by 95 %" in said.symptom
+
+
+def test_a_buffer_that_is_nearly_right_is_said_to_be_near() -> None:
+    assert "4.9 % too large" in _size_symptom(1310720 / 1250000)
+    assert "%" not in _size_symptom(1 / 8)
 
 
 def test_compared_values_have_their_units() -> None:

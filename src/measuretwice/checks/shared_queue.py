@@ -24,6 +24,8 @@ from measuretwice.stats.two_samples import difference_interval
 
 # tc prints times to a microsecond: a buffer in bytes follows from that to far less than this.
 SIZE_TOLERANCE_RATIO = 0.02
+# A room off by no more than this is near the one that was meant: 1024 x 1024 for a million is 4.9 %.
+NEAR_RATIO = 0.1
 # iperf3 prints a window with three digits, and it moves between two samples.
 UNIT_TOLERANCE_RATIO = 0.012
 # Two samplers look at different moments of a queue that goes up and down.
@@ -63,8 +65,17 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
-        symptom="one number that tc prints of the router's queue isn't the trial's",
+        symptom=_size_symptom(limit / wanted),
     )
+
+
+def _size_symptom(ratio: float) -> str:
+    """Where the room is nearly right, say by how much it isn't: whoever changed a suffix has come nearer."""
+    off = "one number that tc prints of the router's queue isn't the trial's"
+    if abs(ratio - 1) > NEAR_RATIO:
+        return off
+    side = "large" if ratio > 1 else "small"
+    return f"{off}; it is near, but {abs(ratio - 1):.1%} too {side}".replace("%", " %")
 
 
 def _is_of_a_suffix(ratio: float) -> bool:
@@ -234,7 +245,8 @@ def _not_told_apart(
         f"{means}, from {_count(count)} each",
         f"a difference that chance doesn't make: its 95 % interval is {_in_unit(name, low)} to {_in_unit(name, high)}",
         why,
-        symptom=off,
+        symptom=f"{means}, from {_count(count)} each; the difference is {_in_unit(name, low)} to {_in_unit(name, high)} by 95 %. "
+        "Zero is in that interval, so these runs don't tell the trials apart, which is an answer too",
     )
 
 
