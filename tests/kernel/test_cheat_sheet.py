@@ -130,7 +130,7 @@ def test_rates(outputs: dict[str, str], written: str, bytes_a_second: int) -> No
     ("part", "pattern", "words"),
     [
         ("rate 1m", 'illegal value for "rate"', ["| `1m` | refused |"]),
-        ("netem", r"limit 1000 .*loss 0\.01%", ["`loss 0.01` is 0.01&nbsp;%", "and is 1000"]),
+        ("netem", r"limit 1000 .*loss 0\.01%", ["`loss 0.01` is 0.01&nbsp;%", "the limit is 1000"]),
         ("add", "^(Error: Exclusivity flag on, cannot modify.)", []),
         ("del", "^(Error: Cannot delete qdisc with handle of zero.)", []),
         ("change", r"delay 10ms\n Sent [1-9]", ["keep the counters"]),

@@ -27,7 +27,7 @@ from measuretwice.runs.result import DERIVING
 from measuretwice.site.build_cache import digest_of, made_once
 
 # What notebooks import.
-NOTEBOOK_PACKAGES = (*DERIVING, "audit", "facts", "figures")
+NOTEBOOK_PACKAGES = (*DERIVING, "audit", "book", "facts", "figures")
 
 
 def notebook_pages(root: Path, sources: Sequence[Path], cache: Path) -> dict[str, bytes]:
