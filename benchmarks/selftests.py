@@ -235,7 +235,11 @@ class Runner:
         for line in (
             kept.read_text(encoding="utf-8").splitlines() if kept and kept.is_file() else ()
         ):
-            row = json.loads(line)
+            try:
+                row = json.loads(line)
+            except ValueError:
+                print(f"{kept}: a line was cut short; its test is run again")
+                continue
             if row["kernel"] == kernels[row["place"]].name:
                 outcome = Outcome(row["verdict"], row["checks"], row["why"])
                 self.outcomes.setdefault(row["test"], {}).setdefault(row["place"], []).append(outcome)  # fmt: skip
