@@ -252,6 +252,11 @@ def test_it_says_which_trials_it_has_now_and_which_case_changed_a_setting() -> N
     assert words.endswith(
         "The trials are others, too: 1-4 instead of 5-8; hop cable instead of radio."
     )
+    # The nightly test of the command line reads this line of Queues, too.
+    assert changes_by_cases(QUEUES, plan_try(QUEUES, {1, 2})) == (
+        "With what you found in cases 1 and 2: rate_mbit 100 instead of 1000 (case 1); "
+        "access_mbit, which was 100, no longer set (case 1)."
+    )
     # No case's setting is named before that case is solved.
     assert changes_by_cases(lab, plan_try(lab, {3, 6})) == ""
     mathis = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, len(MATHIS.file.pitfalls) + 1)}))
