@@ -163,7 +163,13 @@ def test_a_queue_fills_and_halvings_are_seen(anybodys: Path, who: str) -> None:
     run, measured = the_run(anybodys / "runs")
     print(measured)
     assert measured["flows"] == 4
-    assert 0.7 < measured["utilisation"] <= 1.001
+    # More than the rate can be counted in a window, by two things. Tokens that were saved before it let BURST_BYTES through at
+    # once: 70 kB, or 56 ms at this rate. And the counters are up to 10 ms old (COUNT_EVERY_NS in emulator.c), so the first
+    # sample may count what left 10 ms before its time, and the last may be read late: as late as the emulator's own frames are.
+    params = json.loads((run / "plan.json").read_text())["params"]
+    saved_s = 8 * params["burst_bytes"] / (1e6 * params["rate_mbit"])
+    late_s = 0.010 + measured["emulator_late_max_us"] / 1e6
+    assert 0.7 < measured["utilisation"] <= 1 + (saved_s + late_s) / measured["duration_s"]
     assert 0 < measured["queue_mean_bytes"] <= 60000
     assert measured["queue_drops"] > 0
     # Of each ten drops some halve a window, and none is halved more often than packets are dropped.
