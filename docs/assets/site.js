@@ -169,17 +169,31 @@
     if (wide && !box.querySelector("[tabindex]")) box.tabIndex = 0;
   }
 
-  // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it.
+  // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it. Nor does it
+  // name the diagnosis before there is one.
   function contents() {
     const folds = [...document.querySelectorAll("details.behind")];
+    const place = document.querySelector(".notebook[data-kind=diagnosis]");
+    const is_told = (target) => target.closest("details.behind:not([open])") || (target.id === "diagnosis" && place && !is_diagnosed(place));
     const show = () => {
       for (const link of document.querySelectorAll(".md-nav--secondary a[href^='#']")) {
         const target = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-        link.closest("li").hidden = Boolean(target && target.closest("details.behind:not([open])"));
+        link.closest("li").hidden = Boolean(target && is_told(target));
       }
     };
     for (const fold of folds) fold.addEventListener("toggle", show);
+    for (const event of ["written", "forgotten"]) document.addEventListener(`measure-twice:${event}`, show);
     if (folds.length) show();
+  }
+
+  // Written down, now or on an earlier visit, or what comes after it opened without it.
+  function is_diagnosed(place) {
+    if (place.dataset.said || document.querySelector('details.behind[data-behind="diagnosis"][open]')) return true;
+    try {
+      return Boolean(localStorage.getItem(`measure-twice/${place.dataset.case}/diagnosis`));
+    } catch {
+      return false;
+    }
   }
 
   // A line's explained fields: one stop for Tab, then the arrow keys.

@@ -8,11 +8,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from measuretwice.facts import RecordedSets
 from measuretwice.lab import Lab, published_labs, settings_to_change
 
 ROOT = Path(__file__).parents[2]
 # With the settings that a case names once it is diagnosed, which stand behind a fold.
 MOST_WORDS = 650
+# With an eye on numbers and output, and time to write down what one thinks.
+WORDS_PER_MINUTE = 80
 # RED's four numbers are explained where they are needed first.
 WITH_THEORY = {("queues", 4): 720}
 CASES = [
@@ -73,10 +76,29 @@ def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(student: Path
     for lab, number, pitfall in CASES:
         several = len(lab.file.pitfalls)
         beside = ["Previous"] * (number > 1) + ["Next"] * (number < several)
-        module = lab.name.capitalize()
-        facts = [f"{module} · Case {number} of {several} · {pitfall.minutes} min", *beside]
-        assert read(student, lab, number).facts == " ".join(facts), (lab.name, number)
+        module, *facts = read(student, lab, number).facts.split(" · ")
+        assert module == lab.name.capitalize(), (lab.name, number)
+        assert facts[0] == f"Case {number} of {several}", (lab.name, number)
+        assert facts[2:] == ["what is a case?", *beside], (lab.name, number)
+        minutes = re.fullmatch(rf"{pitfall.minutes} min(?:, (\d+) in a browser)?", facts[1])
+        assert minutes, facts
         assert 5 <= pitfall.minutes <= 30, (lab.name, number)
+        # A page's machine may need ten times as long as a terminal's, not a day.
+        assert pitfall.minutes < int(minutes[1] or 30) <= 60, (lab.name, number)
+
+
+def test_the_minutes_of_a_case_are_those_of_its_words_and_its_runs() -> None:
+    """Of the words of its page, read slowly, and of both its runs in a terminal."""
+    for lab, number, pitfall in CASES:
+        sets = RecordedSets(ROOT, lab)
+        page = ROOT / f"docs/modules/{lab.folder.name}/case-{number:02d}.md"
+        words = len(page.read_text(encoding="utf-8").split())
+        names = [f"{pitfall.id}-{stage}" for stage in ("broken", "fixed")]
+        recorded_s = sum(
+            sets.real_s(run) for name in names if sets.is_recorded(name) for run in sets.runs(name)
+        )
+        minutes = words / WORDS_PER_MINUTE + recorded_s / 60
+        assert abs(pitfall.minutes - minutes) <= 2, f"{lab.name}, case {number}: {minutes:.0f}"
 
 
 def test_a_case_is_short_up_to_the_authors_story(student: Path) -> None:
@@ -96,7 +118,12 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     mend = page.locator(".md-sidebar--secondary a[href='#fix-it']")
     predict = page.locator(".md-sidebar--secondary a[href='#predict']").first
     predict.wait_for(state="visible")
+    diagnosis = page.locator(".md-sidebar--secondary a[href='#diagnosis']").first
     assert not mend.first.is_visible()
+    assert not diagnosis.is_visible()
+    page.locator(".notebook[data-kind=diagnosis] textarea").fill("a guess in words")
+    page.locator(".notebook[data-kind=diagnosis] button").click()
+    diagnosis.wait_for(state="visible")
     page.evaluate("document.querySelector('details.behind[data-behind=diagnosis]').open = true")
     mend.first.wait_for(state="visible")
     page.close()

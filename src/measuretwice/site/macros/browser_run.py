@@ -61,6 +61,20 @@ def fix_run(context: LabContext, name: str, *, diagnosed: bool) -> str:
     return _run_panel(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
 
 
+def extra_seconds(context: LabContext, name: str) -> float:
+    """How much longer than their recordings took both runs of a case are likely to take in a page; 0 where it makes none."""
+    longer = 0.0
+    stages: tuple[StageName, ...] = ("broken", "fixed")
+    for stage in stages if context.runs_here else ():
+        _, runs = _case(context, name, stage)
+        like = f"{name}-{stage}"
+        if not context.sets.is_recorded(like) or _why_not(context.lab, runs):
+            continue
+        recorded_s = sum(map(context.sets.real_s, context.sets.runs(like)))
+        longer += max(0.0, _page_seconds(context, runs, like) - recorded_s)
+    return longer
+
+
 def unlisted_settings(context: LabContext, name: str) -> dict[str, Parameter]:
     """Return the settings that a case is about and no list has: a page names them once the case is diagnosed."""
     about = context.lab.pitfall(name).settings
@@ -132,8 +146,7 @@ def _run_panel(
         why = "This network is too large for the machine in a page."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
-    sent = _packets_of(context, like) if like else None
-    seconds = sum(likely_seconds(params, COST, sent) for params in runs)
+    seconds = _page_seconds(context, runs, like)
     asked = {
         "lab": context.lab.name, "kind": kind, **what,
         "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(context.lab),
@@ -144,6 +157,12 @@ def _run_panel(
 def _panel(kind: str, asked: dict[str, Any]) -> str:
     """The element that a panel's script fills in."""
     return f'<div class="here" data-{kind}="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _page_seconds(context: LabContext, runs: Sequence[Params], like: str = "") -> float:
+    """How long runs like those of a recorded set are likely to take in a page."""
+    sent = _packets_of(context, like) if like else None
+    return sum(likely_seconds(params, COST, sent) for params in runs)
 
 
 def _packets_of(context: LabContext, name: str) -> float | None:

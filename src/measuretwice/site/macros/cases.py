@@ -59,17 +59,28 @@ def case_page(context: LabContext, name: str) -> str:
 
 @macro('case_facts("mtu")')
 def case_facts(context: LabContext, name: str) -> Block:
-    """The line below a case's heading: its module, which of how many, its minutes, and the cases beside it."""
+    """The line below a case's heading: its module, which of how many, its minutes, what a case is, and the cases beside it."""
     cases = context.lab.file.pitfalls
-    number, minutes = case_number(context, name), context.lab.pitfall(name).minutes
-    beside = [
+    number = case_number(context, name)
+    facts = [
+        f"[{context.lab.name.capitalize()}](index.md)",
+        f"Case {number} of {len(cases)}",
+        _minutes(context, name),
+        "[what is a case?](../../start/half-an-hour.md#solve-a-case)",
+    ]
+    facts += [
         f"[{label}]({case_page(context, cases[index].id)})"
         for label, index in (("Previous", number - 2), ("Next", number))
         if 0 <= index < len(cases)
     ]
-    module = f"[{context.lab.name.capitalize()}](index.md)"
-    facts = [f"{module} · Case {number} of {len(cases)} · {minutes} min", *beside]
-    return Block(f"{' '.join(facts)}\n{{ .case-facts }}")
+    return Block(f"{' · '.join(facts)}\n{{ .case-facts }}")
+
+
+def _minutes(context: LabContext, name: str) -> str:
+    """How long a case takes in a terminal, and in a page where its machine is that much slower."""
+    minutes = context.lab.pitfall(name).minutes
+    in_page = round(minutes + browser_run.extra_seconds(context, name) / 60)
+    return f"{minutes} min{f', {in_page} in a browser' if in_page > minutes else ''}"
 
 
 @macro('predict("mtu")')
