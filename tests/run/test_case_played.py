@@ -252,7 +252,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     started = lab("start", "queues", *out)
     assert "That does not support the claim." in started.stdout
     assert (
-        "With what you found in cases 1 and 2: rate_mbit 100 instead of 1000 (case 1); access_mbit, which was 100, no longer set (case 1)."
+        "With what you found in cases 1 and 2: rate_mbit 100 instead of 1000 (case 1); access_mbit, which was 100, no longer set (case 1); what counts is ping under load instead of goodput of both flows."
         in started.stdout
     )
     assert "No case that is left moves your first try." in started.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from edited_labs import refusal
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
 from measuretwice.cli import start, terminal
+from measuretwice.course import progress
 from measuretwice.course.progress import changes_by_cases, open_try
 from measuretwice.lab import (
     Lab,
@@ -58,7 +60,9 @@ def test_in_the_recorded_order_each_state_is_the_recorded_one(lab: Lab) -> None:
         plan = plan_try(lab, solved)
         assert dict(plan.changes) == recording.set
         assert list(plan.trials) == select_trials(lab, recording.trials)
-        assert (plan.repeat, plan.losses) == (recording.repeat, recording.losses)
+        step = next(step for step in first_try_of(lab).steps if step.of == recording.id)
+        assert plan.repeat == (step.repeat or recording.repeat)
+        assert plan.losses == recording.losses
     assert plan.last
     assert solved == first_try_cases(lab)
 
@@ -249,18 +253,30 @@ def test_it_says_which_trials_it_has_now_and_which_case_changed_a_setting() -> N
     words = changes_by_cases(lab, plan_try(lab, {3, 4, 6}))
     assert "duration_s 60 instead of 20 (case 3)" in words
     assert "report_interval_s 0.1 instead of 1 (case 4)" in words
+    # A case that taught that one run can't tell has the repeated first try run several times.
+    assert "each trial 5 times instead of 1 (case 6)" in words
     assert words.endswith(
         "The trials are others, too: 1-4 instead of 5-8; hop cable instead of radio."
     )
     # The nightly test of the command line reads this line of Queues, too.
     assert changes_by_cases(QUEUES, plan_try(QUEUES, {1, 2})) == (
         "With what you found in cases 1 and 2: rate_mbit 100 instead of 1000 (case 1); "
-        "access_mbit, which was 100, no longer set (case 1)."
+        "access_mbit, which was 100, no longer set (case 1); "
+        "what counts is ping under load instead of goodput of both flows."
     )
     # No case's setting is named before that case is solved.
     assert changes_by_cases(lab, plan_try(lab, {3, 6})) == ""
     mathis = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, len(MATHIS.file.pitfalls) + 1)}))
     assert re.search(r"The trials are others, too: \d+ of them instead of 1-60\.", mathis)
+    # Other trials, but as many of them: the two numbers alone would say that nothing changed.
+    first, last = plan_try(MATHIS, ()), plan_try(MATHIS, {*range(1, len(MATHIS.file.pitfalls) + 1)})
+    odd, even = (
+        replace(plan, trials=trials)
+        for plan, trials in ((first, (*range(1, 60, 2),)), (last, (*range(2, 61, 2),)))
+    )
+    assert progress._other_trials(MATHIS, odd, even)[0].startswith(
+        "The trials are others, too: as many as before"
+    )
 
 
 def test_nobody_wins_whose_lead_is_no_more_than_chance() -> None:
@@ -274,6 +290,20 @@ def test_nobody_wins_whose_lead_is_no_more_than_chance() -> None:
     paths = recorded(lab, "paths")
     eight = outcome_of(lab, shown, [run for run in paths if run.trial in range(5, 9)])
     assert eight.brief == "BBR has the most, of 8 runs each"
+    assert re.search(
+        r"^BBR has the most, of 8 runs each, [\d.]+ Mbit/s to [\d.]+ Mbit/s more than CUBIC \(95 % interval",
+        eight.counted,
+    )
+    assert re.search(
+        r"^BBR: goodput [\d.]+ Mbit/s \(mean of 8 runs, [\d.]+ Mbit/s to [\d.]+ Mbit/s\)$",
+        eight.lines[-1],
+    )
+    # By cable three are equal to a hundredth of a per cent, which eight runs tell apart: that is no lead.
+    cable = outcome_of(lab, shown, [run for run in paths if run.trial in range(1, 5)])
+    assert cable.brief == "Reno, CUBIC and Vegas are level, of 8 runs each"
+    assert cable.counted.endswith(
+        "they differ by 2 % or less, which is too little to name one of them."
+    )
     # Reno and CUBIC over the radio: eight runs of each don't tell them apart.
     two = outcome_of(lab, shown, [run for run in paths if run.trial in (5, 6)])
     assert two.brief == "Reno and CUBIC are level, of 8 runs each"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from measuretwice.lab import (
     plan_try,
     published_labs,
 )
-from measuretwice.lab.schema.cases import FirstTry, Pitfall
+from measuretwice.lab.schema.cases import FirstTry, Pitfall, Stage
 from measuretwice.runs.first_try_history import (
     Outcome,
     Try,
@@ -286,24 +286,31 @@ def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
     for name in dict.fromkeys([*first.changes, *plan.changes]):
         before, now = _value_in(lab, first, name), _value_in(lab, plan, name)
         if now == UNSET and before != now:
-            parts.append(f"{name}, which was {before}, no longer set{_by_case(lab, plan, name)}")
+            parts.append(f"{name}, which was {before}, no longer set{_by_setting(lab, plan, name)}")
         elif before != now:
             was = "" if before == UNSET else f" instead of {before}"
-            parts.append(f"{name} {now}{was}{_by_case(lab, plan, name)}")
+            parts.append(f"{name} {now}{was}{_by_setting(lab, plan, name)}")
     if plan.losses != first.losses and plan.losses:
         parts.append(f"each trial for {plan.losses} losses")
     if plan.repeat != first.repeat:
-        parts.append(f"each trial {plan.repeat} times")
+        by = _by_case(lab, plan, lambda stage: stage.repeat)
+        parts.append(f"each trial {plan.repeat} times instead of {first.repeat}{by}")
+    if plan.shown.label != first.shown.label:
+        parts.append(f"what counts is {plan.shown.label} instead of {first.shown.label}")
     cases = after_cases(plan.cases).removeprefix("after ")
     said = [f"With what you found in {cases}: {'; '.join(parts)}."] if parts else []
     return "\n".join([*said, *_other_trials(lab, first, plan)])
 
 
-def _by_case(lab: Lab, plan: TryPlan, name: str) -> str:
-    """Return which of the solved cases corrects a setting, where one does."""
+def _by_setting(lab: Lab, plan: TryPlan, name: str) -> str:
+    return _by_case(lab, plan, lambda stage: stage.set.get(name))
+
+
+def _by_case(lab: Lab, plan: TryPlan, part: Callable[[Stage], object]) -> str:
+    """Return which of the solved cases corrects a part of its settings, where one does."""
     for number in plan.cases:
         pitfall = lab.case(number)
-        if pitfall.broken.set.get(name) != pitfall.fixed.set.get(name):
+        if part(pitfall.broken) != part(pitfall.fixed):
             return f" (case {number})"
     return ""
 
@@ -318,7 +325,9 @@ def _other_trials(lab: Lab, first: TryPlan, plan: TryPlan) -> list[str]:
         is_told = name in {**first.changes, **plan.changes} or EACH in (before, now)
         if before != now and not is_told:
             settings.append(f"{name} {now} instead of {before}")
-    which = f"{_trials(plan.trials)} instead of {_trials(first.trials)}"
+    now, before = _trials(plan.trials), _trials(first.trials)
+    # Two long lists of as many trials have the same words.
+    which = "as many as before" if now == before else f"{now} instead of {before}"
     return [f"The trials are others, too: {'; '.join([which, *settings])}."]
 
 

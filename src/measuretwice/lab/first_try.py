@@ -100,8 +100,8 @@ def plan_try(lab: Lab, solved: Collection[int]) -> TryPlan:
                 changes[name] = after.set[name]
         if after.trials != before.trials:
             trials = after.trials
-        if after.repeat != before.repeat:
-            repeat = after.repeat
+        if step.repeat or after.repeat != before.repeat:
+            repeat = step.repeat or after.repeat
         if after.losses != before.losses:
             losses = after.losses
         shown = step.shown or shown

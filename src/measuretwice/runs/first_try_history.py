@@ -160,23 +160,41 @@ def _first_of(
     named = [shown.names.get(name, name) for name in level]
     if len(level) == 1:
         brief = f"{named[0]} has the most, of {of_each}"
-        return Outcome(lines, f"{brief}.", brief, first == shown.most)
+        lead = _lead_of(shown, first, values) if runs > 1 else ""
+        return Outcome(lines, f"{brief}{lead}.", brief, first == shown.most)
     brief = f"{', '.join(named[:-1])} and {named[-1]} are level, of {of_each}"
-    why = "they differ by no more than chance makes such means differ"
+    little = f"they differ by {100 * (shown.alike_ratio or 0):g} % or less"
     if runs == 1:
-        why = f"they differ by {100 * (shown.alike_ratio or 0):g} % or less, and one run each can't decide that"
+        why = f"{little}, and one run each can't decide that"
+    elif all(_by_chance(values[first], values[name]) for name in level):
+        why = "they differ by no more than chance makes such means differ"
+    else:
+        why = f"{little}, which is too little to name one of them"
     return Outcome(lines, f"{brief}: {why}.", brief, supports=False)
 
 
+def _lead_of(shown: Shown, first: str, values: Mapping[str, Sequence[float]]) -> str:
+    """Return by how much the first leads the next, with an interval; nothing where nobody is next."""
+    others = [name for name in values if name != first]
+    if not others:
+        return ""
+    second = max(others, key=lambda name: sum(values[name]) / len(values[name]))
+    low, high = difference_interval(values[first], values[second])
+    ends = f"{_number(shown.value, low)} to {_number(shown.value, high)}"
+    return f", {ends} more than {shown.names.get(second, second)} (95 % interval of the difference of their means)"
+
+
 def _are_level(shown: Shown, most: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether the means of the first and of another can't be told apart: by the interval of their difference, or where
-    one has a single run by the lab's `alike_ratio`."""
-    if most is other:
+    """Return whether the means of the first and of another are called level: by the interval of their difference where both
+    have several runs, and in any case within the lab's `alike_ratio`."""
+    if most is other or (min(len(most), len(other)) > 1 and _by_chance(most, other)):
         return True
-    if min(len(most), len(other)) > 1:
-        return difference_interval(most, other)[0] <= 0
     by = sum(most) / len(most) - sum(other) / len(other)
     return by <= (shown.alike_ratio or 0.0) * sum(most) / len(most)
+
+
+def _by_chance(most: Sequence[float], other: Sequence[float]) -> bool:
+    return most is other or difference_interval(most, other)[0] <= 0
 
 
 def _means(shown: Shown, results: Sequence[Result]) -> dict[str, float]:
@@ -195,12 +213,20 @@ def _grouped(shown: Shown, results: Sequence[Result]) -> dict[str, list[float]]:
 
 
 def _lines(shown: Shown, results: Sequence[Result]) -> list[str]:
-    values = _grouped(shown, results)
     return [
-        f"{shown.names.get(name, name)}: {shown.label} {_number(shown.value, mean)}"
-        + (f" (mean of {len(values[name])} runs)" if len(values[name]) > 1 else "")
-        for name, mean in _means(shown, results).items()
+        f"{shown.names.get(name, name)}: {shown.label} {_mean_and_range(shown.value, values)}"
+        for name, values in _grouped(shown, results).items()
     ]
+
+
+def _mean_and_range(name: str, values: Sequence[float]) -> str:
+    mean = _number(name, sum(values) / len(values))
+    if len(values) == 1:
+        return mean
+    least, most = (_number(name, end) for end in (min(values), max(values)))
+    if least == most:
+        return f"{mean} in each of {len(values)} runs"
+    return f"{mean} (mean of {len(values)} runs, {least} to {most})"
 
 
 def _spread(shown: Shown, values: Sequence[float | None]) -> tuple[str, ...]:

@@ -351,7 +351,7 @@ class Shown(Strict):
 
     With `min`, `max` or both: in each run it lies between them. With `most`: its mean is highest in the
     runs whose parameter `by` has that value, and by more than chance. With `alike_ratio`: the means of all values of `by`
-    differ by no more than that share; beside `most` it says which means of single runs are level. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
+    differ by no more than that share; beside `most` it says which means are level in any case. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
     has of the value.
     """
 
@@ -383,11 +383,13 @@ class TryStep(Strict):
     The first one is the first try itself, after none. A student's own state is the first one's
     settings with what each step changes whose pitfalls are all solved, in any order: what a step
     changes is what differs between its set and the one before. `shown` is what it is counted by, if
-    that is another value than the first try's.
+    that is another value than the first try's. `repeat`: a student's own runs are so many of each trial, where the recorded
+    set has fewer.
     """
 
     of: str
     after: list[str] = []
+    repeat: int | None = Field(default=None, gt=0)
     shown: Shown | None = None
 
 
