@@ -13,6 +13,7 @@ from measuretwice.checks.queue_discipline import cell_log, idle_notes, small_n
 from measuretwice.checks.shared_queue import _size_symptom, same_numbers
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
+from measuretwice.measure.fields import in_unit, label_of
 from measuretwice.measure.host_state import HostState
 from measuretwice.parse import Qdisc
 
@@ -364,6 +365,17 @@ def test_compared_values_have_their_units() -> None:
     assert said.measured.startswith(
         "steady goodput: 29.8 Mbit/s in trial 2, 78.3 Mbit/s in trial 4, from 1 run each"
     )
+
+
+def test_measured_values_have_words_and_units() -> None:
+    said = [label_of(name) for name in ("mss_bytes", "steady_rtt_ms", "loss_ratio", "jains_index")]
+    assert said == ["MSS", "steady round-trip time", "loss ratio", "Jain's index"]
+    values = [
+        in_unit("steady_goodput_bps", 2.98e7),
+        in_unit("loss_ratio", 0.25),
+        in_unit("mss_bytes", 536),
+    ]
+    assert values == ["29.8 Mbit/s", "0.25", "536 B"]
 
 
 def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:

@@ -146,7 +146,7 @@ def test_what_is_off_without_a_known_cause_is_said(mathis: Remeasured) -> None:
     goodput_bps = float(mathis.measured["goodput_bps"] or 0) / 10
     [found] = findings(mathis, mathis.host_state, goodput_bps=goodput_bps, sender_rate_bps=0)
     assert found.id == "unexplained"
-    assert "ratio is 0.1" in found.measured
+    assert "ratio of goodput to the model's is 0.1" in found.measured
     assert "where its mean window a round trip makes" in found.measured
     assert "looked at and right" in found.why
 
@@ -155,7 +155,9 @@ def test_causes_come_with_what_follows_from_them() -> None:
     run = remeasure(ROOT, SAMPLES / "01-mathis/case-05-broken/trial-09-seed1")
     [found] = findings(run, run.host_state)
     assert found.id == "mtu"
-    assert any("ratio is 0.4" in one for one in found.consequences)
+    assert any("ratio of goodput to the model's is 0.4" in one for one in found.consequences)
+    # A name of the program's is no word of a sentence.
+    assert any("MSS is 1460 B, expected at least 4312 B" in one for one in found.consequences)
     # Not before the second hint: what follows says where it comes from.
     run_folder = SAMPLES / "01-mathis/case-05-broken/trial-09-seed1"
     assert "also off, perhaps because of that: " not in call_lab("check", run_folder).stdout

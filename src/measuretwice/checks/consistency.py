@@ -404,7 +404,7 @@ def _clocks(run: RunUnderTest) -> Iterator[tuple[str, str]]:
         begin_s, end_s = min(begin for begin, _ in tests), max(end for _, end in tests)
         slack_s = CLOCK_SLACK_S + SPAN_SLACK_RATIO * (end_s - begin_s)
         late_s, early_s = span.first_s - begin_s, end_s - span.last_s
-        if words := _short_of(late_s, early_s, slack_s, "the test's begin", "its end"):
+        if words := _short_of(late_s, early_s, slack_s, "the test's start", "its end"):
             yield (
                 f"{span.source} has samples only {words}, by iperf3's clock",
                 "samples as long as the test ran",

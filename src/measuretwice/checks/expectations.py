@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from measuretwice.checks.hosts import limited_by_buffers
 from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
 from measuretwice.checks.transfers import fills_the_link, least_rate_bps
+from measuretwice.measure.fields import in_unit, label_of
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 
 # What the model says is of the usual run; chance and a short run go somewhat beyond. All other expectations are
@@ -164,16 +165,24 @@ def _expectations(run: RunUnderTest) -> Iterator[str]:
         low, high, value = verdict.low, verdict.high, verdict.value
         slack = SLACK_RATIO if verdict.measured in BY_MODEL else 0.0
         if low is not None and value < low - slack * abs(low):
-            yield f"{verdict.measured} is {value:.4g}, at least {low:.4g} was expected"
+            yield f"{_in_words(verdict.measured, value)}, expected at least {_with_unit(verdict.measured, low)}"
         elif high is not None and value > high + slack * abs(high):
-            yield f"{verdict.measured} is {value:.4g}, at most {high:.4g} was expected"
+            yield f"{_in_words(verdict.measured, value)}, expected at most {_with_unit(verdict.measured, high)}"
+
+
+def _in_words(name: str, value: float) -> str:
+    return f"{label_of(name)} is {_with_unit(name, value)}"
+
+
+def _with_unit(name: str, value: float) -> str:
+    return in_unit(name, value, ".4g")
 
 
 def chance_notes(run: RunUnderTest) -> list[str]:
     """Return a line for each expectation that a run calls OFF and that no finding is made of, since chance may be why."""
     return [
-        f"off, as far as chance goes: {verdict.label}: {verdict.measured} {verdict.value:.5g}, "
-        f"expected {verdict.low or 0:.5g} to {verdict.high or 0:.5g}; another seed tells chance from a wrong setting"
+        f"off, as far as chance goes: {verdict.label}: {in_unit(verdict.measured, verdict.value, '.5g')}, "
+        f"expected {in_unit(verdict.measured, verdict.low or 0, '.5g')} to {in_unit(verdict.measured, verdict.high or 0, '.5g')}; another seed tells chance from a wrong setting"
         for verdict in run.verdicts
         if verdict.ok is False
         and verdict.value is not None

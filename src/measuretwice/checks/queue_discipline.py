@@ -334,7 +334,7 @@ def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Fi
         "A deviation is known far worse than a mean; and the two flows of one run share one link, "
         "so they are not even two independent values.",
         symptom=f"deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and {mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s; "
-        "these numbers don't carry what is said of them",
+        "to say which varies more is to say more than these numbers show",
     )
 
 

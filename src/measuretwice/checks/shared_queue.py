@@ -18,7 +18,7 @@ from measuretwice.checks.registry import (
     set_check,
 )
 from measuretwice.lab import Lab
-from measuretwice.measure.fields import number, unit_of
+from measuretwice.measure.fields import in_unit, label_of, number
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 
@@ -227,7 +227,7 @@ def _not_told_apart(
     if not of_first or not of_second:
         return None
     count = min(len(of_first), len(of_second))
-    means = f"{_label(name)}: {_mean(name, of_first)} in trial {first}, {_mean(name, of_second)} in trial {second}"
+    means = f"{label_of(name)}: {_mean(name, of_first)} in trial {first}, {_mean(name, of_second)} in trial {second}"
     why = (
         "The same trial comes out differently each time, by chance alone. One run of each "
         "can't show how differently, so it can't show either whether the trials differ."
@@ -243,26 +243,15 @@ def _not_told_apart(
     return Finding(
         "one-run",
         f"{means}, from {_count(count)} each",
-        f"a difference that chance doesn't make: its 95 % interval is {_in_unit(name, low)} to {_in_unit(name, high)}",
+        f"a difference that chance doesn't make: its 95 % interval is {in_unit(name, low)} to {in_unit(name, high)}",
         why,
-        symptom=f"{means}, from {_count(count)} each; the difference is {_in_unit(name, low)} to {_in_unit(name, high)} by 95 %. "
+        symptom=f"{means}, from {_count(count)} each; the difference is {in_unit(name, low)} to {in_unit(name, high)} by 95 %. "
         "Zero is in that interval, so these runs don't tell the trials apart, which is an answer too",
     )
 
 
-def _label(name: str) -> str:
-    words = name.removesuffix(f"_{name.rpartition('_')[2]}") if unit_of(name) else name
-    return words.replace("_", " ")
-
-
 def _mean(name: str, values: list[float]) -> str:
-    return _in_unit(name, mean_interval(values)[0])
-
-
-def _in_unit(name: str, value: float) -> str:
-    if name.endswith("_bps"):
-        return f"{value / 1e6:.3g} Mbit/s"
-    return f"{value:.3g} {unit_of(name)}".rstrip()
+    return in_unit(name, mean_interval(values)[0])
 
 
 def _count(runs: int) -> str:

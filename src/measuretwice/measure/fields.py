@@ -41,6 +41,35 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
 
 
+# What values are called in a sentence whose names' own words wouldn't do.
+CALLED = {
+    "ratio": "ratio of goodput to the model's",
+    "mss_bytes": "MSS",
+    "jains_index": "Jain's index",
+    "rtt_min_ms": "smallest round-trip time",
+    "ping_rtt_min_ms": "ping's smallest round-trip time",
+    "ping_rtt_mean_ms": "ping's mean round-trip time",
+    "utilisation": "share of the link in use",
+}
+
+
+def label_of(name: str) -> str:
+    """Return what a value is called in a sentence: its name's words without the unit, such as `steady goodput`."""
+    words = name
+    if name not in CALLED:
+        end = next((end for end in UNITS if end.startswith("_") and name.endswith(end)), "")
+        words = name.removesuffix(end) + (" ratio" if end == "_ratio" else "")
+    return CALLED.get(name, words.replace("_", " ").replace("rtt", "round-trip time"))
+
+
+def in_unit(name: str, value: float, form: str = ".3g") -> str:
+    """Return a value with its unit, rates in Mbit/s; a share has none."""
+    if name.endswith("_bps"):
+        return f"{value / 1e6:{form}} Mbit/s"
+    unit = "" if name.endswith("_ratio") else unit_of(name)
+    return f"{value:{form}} {unit}".rstrip()
+
+
 @dataclass(frozen=True)
 class Field:
     """One measured value: its name, where it comes from (a tool, or a person's own work), its meaning.
