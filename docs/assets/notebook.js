@@ -125,7 +125,8 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       }
       status.textContent = keep(place, field.value.trim());
       place.dataset.said = "yes";
-      if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
+      if (quantity && /\.\/lab\b/.test(field.value)) status.textContent += " But it reads like a command. Write the number that you predict in its place.";
+      else if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so what is measured can't be compared with it.";
       if (waits(place)) status.textContent += " Now make your own run. The recorded run stays folded until you write down a diagnosis, or open it.";
       else open(comes_after(place));
       if (kind === "diagnosis") open("prediction");

@@ -171,7 +171,7 @@ def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     code, output = lab_on_terminal(
         *case,
         answers=[
-            ("Enter skips", "25.7*0.93\n"),
+            ("Enter skips", "./lab check runs/mathis/case-05-trial-09\n"),
             ("Only the number", "30 Mbit/s\n"),
             ("And why?", "since nothing else is different\n"),
         ],

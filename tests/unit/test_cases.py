@@ -242,3 +242,10 @@ def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:
         ("Run", "some-run: 81 Mbit/s"),
         changed,
     ]
+    # Nor is it noted beside a prediction that was made.
+    other = CASE + 1
+    again = CaseRun(LAB, other, None, {}, book)
+    again.note_prediction("30 Mbit/s")
+    book.add(other, "Run", "some-run: 81 Mbit/s")
+    again.note_prediction("")
+    assert [entry.kind for entry in book.notes(other).entries] == ["Prediction", "Run"]

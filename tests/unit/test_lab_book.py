@@ -13,7 +13,7 @@ from measuretwice.book.lab_book import (
     read_seed,
     with_entry,
 )
-from measuretwice.book.prediction import number_in
+from measuretwice.book.prediction import is_one_number, number_in
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +96,26 @@ def test_whatever_stands_there_an_entry_can_be_added(text: str) -> None:
 )
 def test_a_predictions_number(words: str, number: float | None) -> None:
     assert number_in(words) == number
+
+
+@pytest.mark.parametrize(
+    ("words", "unit", "is_one"),
+    [
+        ("40 Mbit/s", "Mbit/s", True),
+        ("about 40", "Mbit/s", True),
+        ("65 segments, as Vegas keeps its window small", "segments", True),
+        ("BBR will have 40 Mbit/s", "Mbit/s", True),
+        ("0.4", "(1 = all)", True),
+        ("25.7*0.93", "Mbit/s", False),
+        ("between 40 and 50 Mbit/s", "Mbit/s", False),
+        ("a lot", "Mbit/s", False),
+        ("clear; ./lab check runs/variants/case-01-trial-04", "ms", False),
+        ("./lab run variants --case 2", "segments", False),
+        ("runs/variants/case-01", "ms", False),
+    ],
+)
+def test_a_command_is_no_prediction(words: str, unit: str, is_one: bool) -> None:
+    assert is_one_number(words, unit) is is_one
 
 
 def test_the_first_call_begins_it_with_a_seed_that_stays(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ WORDS = {"ratio": "goodput over the model's", "goodput_bps": "goodput"}
 BY_RECORDED = "by the recorded runs"
 # Further off, a factor says nothing.
 LEAST_FACTOR = 0.01
+# What a terminal was to be told, not what is predicted.
+COMMAND = re.compile(r"^lab\s|\./lab\b|--[a-z]")
 # A text whose first number stands behind nothing else begins with it.
 BEFORE_THE_FIRST = re.compile(
     r"(?:[\W_]|\b(?:about|around|approximately|approx|roughly|circa|ca|some|nearly|almost|maybe|perhaps|probably"
@@ -204,6 +206,18 @@ def _as_known(text: str, kind: str) -> str | None:
 def _kind(unit: str) -> str | None:
     """Return the kind of quantity that a unit measures: a number without one compares with shares and multiples."""
     return next((kind for kind in KINDS if _as_known(unit, kind)), "ratio" if not unit else None)
+
+
+def is_one_number(text: str, unit: str = "") -> bool:
+    """Return whether a text reads as one number that is predicted: it begins with it, or has a unit behind it. A command that
+    was typed too early doesn't, whatever numbers its paths have.
+    """
+    numbers = list(_outside_sums(text[:MAX_CHARACTERS]))
+    if len(numbers) != 1 or len(numbers_in(text)) != 1 or COMMAND.search(text):
+        return False
+    start, _, after = numbers[0]
+    has_unit_behind = _unit_behind(after, unit)[0] is not None
+    return has_unit_behind or BEFORE_THE_FIRST.fullmatch(text[:start]) is not None
 
 
 def has_unit(words: str) -> bool:

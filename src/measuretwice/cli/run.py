@@ -15,7 +15,7 @@ import click
 
 from measuretwice.backends import backend_for
 from measuretwice.base.errors import UserError
-from measuretwice.book.prediction import numbers_in, quantity_of
+from measuretwice.book.prediction import OF_ALL, SHARE, Quantity, is_one_number, quantity_of
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import (
@@ -323,20 +323,23 @@ def _predict(case: CaseRun) -> str:
     if answer := case.model_answer():
         heading.append(wording.model_answer(answer))
     question = "\n".join([*filter(None, heading), case.pitfall.predict.ask])
-    predicted = _ask_prediction(question, quantity_of(case.pitfall.predict).label)
+    predicted = _ask_prediction(question, quantity_of(case.pitfall.predict))
     case.note_prediction(predicted)
     return predicted
 
 
-def _ask_prediction(question: str, label: str) -> str:
-    """Ask for the number by itself, once more where there are several or none, then for the reason."""
+def _ask_prediction(question: str, quantity: Quantity) -> str:
+    """Ask for the number by itself, once more where that isn't what was typed, then for the reason."""
     number = terminal.ask_person(
-        f"{question}\nYour prediction, {label}: one number with its unit (Enter skips): "
+        f"{question}\nYour prediction, {quantity.label}: one number with its unit (Enter skips): "
     )
+    if number and not is_one_number(number, quantity.unit):
+        example = f"40 {quantity.unit}" if quantity.unit not in (OF_ALL, SHARE, "") else "0.4"
+        number = terminal.ask_person(
+            f"That wasn't noted, because it isn't one number. Only the number that you predict, such as {example} (Enter skips): "
+        )
     if not number:
         return ""
-    if len(numbers_in(number)) != 1:
-        number = terminal.ask_person("Only the number that you predict, with its unit: ") or number
     why = terminal.ask_person("And why? (Enter skips): ")
     return f"{number.rstrip('.,; ')}, {why}" if why else number
 

@@ -129,13 +129,15 @@ class CaseRun:
     def _note_once(self, kind: str, text: str) -> None:
         """Note it, unless a run that was begun for it, and broken off, has noted it already.
 
-        That nothing was predicted is worth one line a case.
+        That nothing was predicted is worth one line a case, and none where something was.
         """
         entries = self.book.notes(self.number).entries
+        if text == NONE and any(entry.kind == kind for entry in entries):
+            return
         since = next(
             (at for at, entry in enumerate(reversed(entries)) if entry.kind == "Run"), None
         )
-        pending = entries if text == NONE or since is None else entries[len(entries) - since :]
+        pending = entries if since is None else entries[len(entries) - since :]
         if Entry(kind, text) not in pending:
             self.book.add(self.number, kind, text)
 
