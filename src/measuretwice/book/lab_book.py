@@ -208,6 +208,12 @@ class Notes:
         """Return whether a run of the student's own came out right."""
         return bool(self.of("Outcome"))
 
+    @property
+    def has_outcome_of_all_runs(self) -> bool:
+        """Return whether an outcome stands behind the last run: then a check of some of the runs has no other."""
+        last = next((e for e in reversed(self.entries) if e.kind in ("Run", "Outcome")), None)
+        return last is not None and last.kind == "Outcome" and not last.is_empty
+
 
 def is_in_words(diagnosis: str) -> bool:
     """Return whether a diagnosis says something, right or wrong: an `x` doesn't. Not everybody writes words apart."""

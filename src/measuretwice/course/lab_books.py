@@ -370,7 +370,7 @@ def _note_solved(case: CheckedCase) -> CaseSolved:
     last = case.counting[-1]
     entry = f"{SOLVED}{_what_changed(case)}"
     notes = case.book.notes(case.number)
-    if entry not in notes.of("Outcome"):
+    if not notes.has_outcome_of_all_runs and entry not in notes.of("Outcome"):
         case.book.add(case.number, "Outcome", entry)
     return CaseSolved(
         lab=case.lab.name,
