@@ -13,7 +13,7 @@ from page_worker import Worker
 from measuretwice.book.lab_book import read_notes
 from measuretwice.book.prediction import number_of
 from measuretwice.facts.sets import RecordedSets
-from measuretwice.lab import Lab, load_lab, select_trials
+from measuretwice.lab import Lab, first_try_cases, load_lab, select_trials
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.result import read_result
 from measuretwice.site.macros import LabContext
@@ -138,6 +138,11 @@ def test_what_an_answer_has_solved_is_no_fault_any_more(
     assert f"Case {case} is solved: answered right: " in said
     at_the_terminal = call_lab("check", *(worker.runs / lab.name / folder for folder in folders))
     assert at_the_terminal.returncode == 0, at_the_terminal.stdout
+    # A page can't repeat the first try, and says where that is done; a terminal is there.
+    repeats = f"./lab start {lab.name} repeats your first try"
+    moves = case in first_try_cases(lab)
+    assert (f"In a terminal, {repeats}" in said) is moves
+    assert (f"\n{repeats}" in at_the_terminal.stdout) is moves
 
 
 def test_an_answer_by_the_recorded_runs_is_in_the_book_handed_in(

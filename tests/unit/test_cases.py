@@ -7,7 +7,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
 from measuretwice.book.prediction import how_far_off, quantity_of
-from measuretwice.course.case import CaseRun, read_changes
+from measuretwice.course.case import CaseRun, read_changes, set_already
 from measuretwice.course.wording import model_answer
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
@@ -218,6 +218,24 @@ def test_a_page_says_whose_its_numbers_are() -> None:
     assert "in this page" not in text
     assert "My run’s values" in str(predict(LabContext(ROOT, LAB, runs_here=True), "loss-percent"))
     assert "recorded run" not in str(predict(LabContext(ROOT, LAB), "cherry-picking"))
+
+
+def test_a_value_that_a_trial_has_already_is_said(tmp_path: Path) -> None:
+    """But of what a case is about nothing, before its cause is known."""
+    lab = load_lab(ROOT, "variants")
+    assert set_already(lab, {"rival": "none", "hop": "radio"}, [2, 4]) == ["rival is none already"]
+    assert set_already(lab, {"congestion_control": "bbr"}, [2, 4]) == []
+    book = LabBook(tmp_path, lab)
+    book.open(3)
+    number = lab.case_number(lab.pitfall("ten-seconds"))
+    case = CaseRun(lab, number, None, {}, book)
+    asked = {"rival": "none", "duration_s": 10}
+    assert set_already(lab, asked, [3], case) == ["rival is none already"]
+    book.add(number, "Diagnosis", "it was still rising when the test ended")
+    assert set_already(lab, asked, [3], case) == [
+        "rival is none already",
+        "duration_s is 10 already",
+    ]
 
 
 def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -37,11 +37,13 @@ from measuretwice.course import wording
 from measuretwice.course.case import (
     MOST_RUNS,
     CaseRun,
+    TrialChoice,
     choose_trials,
     earned_settings,
     open_case,
     raw_files_of,
     read_changes,
+    set_already,
 )
 from measuretwice.course.wording import in_brief
 from measuretwice.execute.batch import (
@@ -54,7 +56,7 @@ from measuretwice.execute.batch import (
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Lab, OwnCopy, StageName, load_lab, read_lab
+from measuretwice.lab import Lab, OwnCopy, StageName, Value, load_lab, read_lab
 from measuretwice.lab.schema.cases import Again
 from measuretwice.runs.result import Result, for_students
 
@@ -160,8 +162,9 @@ def run(
         )
         seed = case.seed
         terminal.say_new_book(case)
-    check_stage(pitfall, stage)
-    choice = choose_trials(lab, trials, case, pitfall=pitfall, stage=stage, repeat=repeat)
+    choice = _choose(
+        lab, case, settings, trials, pitfall=pitfall, stage=stage, repeat=repeat, quiet=as_json
+    )
     with kind.open(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
         stage = case.stage if case else stage
@@ -171,13 +174,32 @@ def run(
         if problems := backend.problems(lab, [job.plan for job in work]):
             terminal.complain(problems)
             return 2
-        if fresh:
-            remove_runs(work)
+        remove_runs(work if fresh else [])
         predicted = _predict(case) if case and len(finished(work)) < len(work) else ""
         results, failures = _measure_all(work, job, choice.again, jobs, as_json, case)
         _print(lab, results, as_json, case, predicted)
         terminal.complain([*failures, *backend.remarks])
         return 1 if failures or backend.remarks else 0
+
+
+def _choose(
+    lab: Lab,
+    case: CaseRun | None,
+    settings: Mapping[str, Value],
+    trials: str | None,
+    *,
+    pitfall: str | None,
+    stage: StageName | None,
+    repeat: int | None,
+    quiet: bool,
+) -> TrialChoice:
+    """Return the trials to run, and say which settings they have already."""
+    check_stage(pitfall, stage)
+    choice = choose_trials(lab, trials, case, pitfall=pitfall, stage=stage, repeat=repeat)
+    if not quiet:
+        for line in set_already(lab, settings, choice.trials, case, pitfall=pitfall, stage=stage):
+            print(line, file=sys.stderr)
+    return choice
 
 
 def remove_runs(work: list[Job]) -> None:
@@ -363,7 +385,10 @@ def _print_case(case: CaseRun, results: list[Result], predicted: str) -> None:
     folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
     if measured_before := raw_files_of(results):
         print(f"\n{wording.nothing_measured(measured_before)}")
+    raw = f"\nWhat the tools printed is in {folder}/raw."
+    if case.stage or case.changes or case.own or case.book.knows_cause(case.number):
+        print(f"{raw}\n./lab check {folder} says whether anything is off still.")
+        return
     print(
-        f"\nWhat the tools printed is in {folder}/raw. Look for what "
-        f"doesn't fit.\n./lab check {folder} says what is off; --hint 1, 2 or 3 helps a step further."
+        f"{raw} Look for what doesn't fit.\n./lab check {folder} says what is off; --hint 1, 2 or 3 helps a step further."
     )

@@ -287,6 +287,36 @@ def earned_settings(lab: Lab, out: Path, case: int | None) -> frozenset[str]:
     return frozenset(lab.case(case).settings)
 
 
+def set_already(
+    lab: Lab,
+    changes: Mapping[str, Value],
+    trials: Sequence[int],
+    case: CaseRun | None = None,
+    *,
+    pitfall: str | None = None,
+    stage: StageName | None = None,
+) -> list[str]:
+    """Return a line for each change to a value that all these trials have without it.
+
+    Of what a case is about none is said before its cause is known: the values would tell it.
+    """
+    number = case.number if case else None
+    seed = case.seed if case else PAGES_SEED
+    before = [
+        trial_params(
+            lab, n, pitfall=pitfall, stage=case.stage if case else stage, case=number, seed=seed
+        )
+        for n in trials
+    ]
+    is_secret = case is not None and not case.book.knows_cause(case.number)
+    silent = case.pitfall.settings if case and is_secret else set()
+    return [
+        f"{name} is {value} already" if value != UNSET else f"{name} is not set already"
+        for name, value in changes.items()
+        if name not in silent and all(params.get(name, UNSET) == value for params in before)
+    ]
+
+
 @dataclass(frozen=True)
 class TrialChoice:
     """Which trials, each with how many seeds, and by what rule odd results are run once more."""

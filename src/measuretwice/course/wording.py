@@ -182,11 +182,11 @@ def _below(path: str, folder: str) -> str:
     return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(Path(folder)) else path
 
 
-def outcome_lines(outcome: CaseOutcome) -> list[str]:
+def outcome_lines(outcome: CaseOutcome, *, in_page: bool = False) -> list[str]:
     """Return what is said of a case whose own runs were checked."""
     match outcome:
         case CaseSolved():
-            return _solved(outcome)
+            return _solved(outcome, in_page=in_page)
         case SolvedByHand():
             return [f"Case {outcome.case}: {outcome.entry}."]
         case ClaimChanged():
@@ -235,24 +235,27 @@ def asked_below(question: Question) -> str:
     return f"Case {question.case} is solved by an answer: the question comes below, once you have written down your diagnosis."
 
 
-def answered_lines(question: Question) -> list[str]:
+def answered_lines(question: Question, *, in_page: bool = False) -> list[str]:
     """Return what is said of a case whose question is answered right."""
     lines = [f"Case {question.case} is solved: {question.outcome}."]
-    return lines + ([repeats_first_try(question.lab.name)] if question.moves_first_try else [])
+    if question.moves_first_try:
+        lines.append(_repeats_first_try(question.lab.name, in_page=in_page))
+    return lines
 
 
-def repeats_first_try(lab: str) -> str:
-    """Say how the first try is repeated with what was found."""
-    return f"In a terminal, ./lab start {lab} repeats your first try with what you found."
+def _repeats_first_try(lab: str, *, in_page: bool) -> str:
+    """Say how the first try is repeated with what was found, which only a terminal can do."""
+    begin = "In a terminal, " if in_page else ""
+    return f"{begin}./lab start {lab} repeats your first try with what you found."
 
 
-def _solved(outcome: CaseSolved) -> list[str]:
+def _solved(outcome: CaseSolved, *, in_page: bool) -> list[str]:
     by = f", by {outcome.run}" if outcome.run else ""
     lines = [f"Case {outcome.case} is solved{by}: {outcome.entry}."]
     if outcome.not_compared:
         lines.append(f"Not compared with the model: {outcome.not_compared}.")
     if outcome.moves_first_try:
-        lines.append(repeats_first_try(outcome.lab))
+        lines.append(_repeats_first_try(outcome.lab, in_page=in_page))
     return lines
 
 
@@ -311,9 +314,9 @@ def _change_by(case: CaseUnsolved) -> str:
     return f"./lab run {case.lab} --case {case.case} --set {name}={value}"
 
 
-def all_outcome_lines(outcomes: Sequence[CaseOutcome]) -> str:
-    """Return all that is said of several cases' outcomes, as one text."""
-    return "\n".join(line for outcome in outcomes for line in outcome_lines(outcome))
+def outcomes_in_page(outcomes: Sequence[CaseOutcome]) -> str:
+    """Return all that a page says of several cases' outcomes, as one text."""
+    return "\n".join(line for outcome in outcomes for line in outcome_lines(outcome, in_page=True))
 
 
 def row_of(lab: Lab, result: Result) -> list[str]:

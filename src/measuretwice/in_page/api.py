@@ -244,8 +244,12 @@ class PageApi:
         outcomes = books.note_outcomes(documents)
         off = {str(run) for run in runs} if any(d["findings"] for d in documents) else set()
         lines = [
-            wording.all_outcome_lines(outcomes),
-            *(line for question in questions.answered for line in wording.answered_lines(question)),
+            wording.outcomes_in_page(outcomes),
+            *(
+                line
+                for question in questions.answered
+                for line in wording.answered_lines(question, in_page=True)
+            ),
             *(wording.asked_below(question) for question in questions.open(off)),
         ]
         return {
@@ -264,7 +268,7 @@ class PageApi:
             return {"counted": 0, "problems": [], "outcome": ""}
         question = questions.only()
         problems = question.answer(Answer.read(answer))
-        outcome = "" if problems else "\n".join(wording.answered_lines(question))
+        outcome = "" if problems else "\n".join(wording.answered_lines(question, in_page=True))
         return {"counted": len(question.own_results()), "problems": problems, "outcome": outcome}
 
     def listing(self, *, lab: str, folder: str) -> words.Listing:
@@ -338,7 +342,7 @@ class PageApi:
             "missing": document["missing"],
             "said": "\n".join(
                 [
-                    wording.all_outcome_lines([outcome] if outcome else []),
+                    wording.outcomes_in_page([outcome] if outcome else []),
                     *_to_change(books, [document]),
                 ]
             ).strip(),
