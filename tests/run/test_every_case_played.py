@@ -19,7 +19,7 @@ from measuretwice.runs.result import read_result
 
 # With this one each fix that is a number of runs was recorded; another seed may need more runs.
 RECORDED_SEED, OTHER_SEED = 1, 77
-PREDICTED = [("one number with its unit", "5\n"), ("And why?", "a guess of somebody's\n")]
+PREDICTED = [("one number", "5\n"), ("And why?", "a guess of somebody's\n")]
 DIAGNOSIS = "it was what the fix says"
 
 

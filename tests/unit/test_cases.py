@@ -1,16 +1,18 @@
 """Cases: numbers for students, values that vary with the seed, plans without the cause."""
 
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
-from measuretwice.book.prediction import how_far_off, quantity_of
+from measuretwice.book.prediction import how_far_off, number_text, quantity_of
 from measuretwice.course.case import CaseRun, read_changes, set_already
-from measuretwice.course.wording import model_answer
+from measuretwice.course.wording import measured_of_case, model_answer
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
+from measuretwice.runs.result import read_result
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.cases import predict
 
@@ -159,6 +161,48 @@ def test_a_prediction_is_compared_in_one_unit(
 ) -> None:
     off = how_far_off(predicted, value, unit)
     assert off == (f", {says} times that" if says else "")
+
+
+def test_a_number_that_came_out_is_as_predicted() -> None:
+    assert how_far_off("1 times", 1.002, "times") == ", as predicted"
+    assert [number_text(value) for value in (160484, 160484.2, 0.97912, 1250.04)] == [
+        "160484", "160484", "0.9791", "1250",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "finding", "which"),
+    [("buffers", "one-run", 1), ("variants", "one-server", "least"), ("queues", "copied-cell", 6)],
+)
+def test_a_prediction_is_compared_with_the_trial_that_it_is_about(
+    name: str, finding: str, which: int | str, tmp_path: Path
+) -> None:
+    lab = load_lab(ROOT, name)
+    pitfall, book = lab.pitfall(finding), LabBook(tmp_path, lab)
+    place = ROOT / "sample-data" / lab.folder.name / lab.set_name(f"{finding}-fixed")
+    read = [read_result(plan.parent, lab) for plan in sorted(place.glob("*/plan.json"))]
+    runs = [run for run in read if run is not None]
+    case = CaseRun(lab, lab.case_number(pitfall), None, {}, book)
+    quantity = quantity_of(pitfall.predict)
+    values: dict[int, list[float]] = {}
+    for run in runs:
+        value = run.value(pitfall.predict.value)
+        assert value is not None
+        values.setdefault(run.trial, []).append(value * quantity.scale)
+    means = {trial: fmean(of_trial) for trial, of_trial in values.items()}
+    trial = which if isinstance(which, int) else min(means, key=lambda trial: means[trial])
+    compared = case.compare("5", runs)
+    assert compared
+    assert compared.measured.startswith(f"{means[trial]:.4g}")
+    assert f"trial {trial})" in compared.measured
+    [said] = measured_of_case(case, runs)
+    assert all(f"trial {trial})" in said for trial in values)
+    if len(values[trial]) > 1:
+        assert f"({min(values[trial]):.4g}" in compared.measured
+        assert f"in {len(values[trial])} runs of trial {trial})" in compared.measured
+    # Without that trial nothing answers.
+    others = [run for run in runs if run.trial != trial]
+    assert (case.compare("5", others) is None) == isinstance(which, int)
 
 
 @pytest.mark.parametrize(

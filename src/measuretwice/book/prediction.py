@@ -46,6 +46,8 @@ BY_RECORDED = "by the recorded runs"
 LEAST_FACTOR = 0.01
 # What a terminal was to be told, not what is predicted.
 COMMAND = re.compile(r"^lab\s|\./lab\b|--[a-z]")
+# From the first on a number is written without an exponent, up to the second.
+LARGE, MOST_WHOLE = 1e4, 1e15
 # A text whose first number stands behind nothing else begins with it.
 BEFORE_THE_FIRST = re.compile(
     r"(?:[\W_]|\b(?:about|around|approximately|approx|roughly|circa|ca|some|nearly|almost|maybe|perhaps|probably"
@@ -89,6 +91,11 @@ class Quantity:
     scale: float = 1.0
 
     @property
+    def has_unit(self) -> bool:
+        """Return whether a number of it needs a unit: a ratio and a share have none."""
+        return self.unit not in ("", TIMES, OF_ALL)
+
+    @property
     def label(self) -> str:
         """Return the label of the field for a prediction."""
         unit = f"{SHARE}, or in %" if self.unit in (OF_ALL, SHARE) else self.unit
@@ -125,6 +132,12 @@ def display_unit(name: str) -> tuple[float, str]:
     return 1.0, OF_ALL if unit == SHARE else unit
 
 
+def number_text(value: float) -> str:
+    """Return a measured value with four digits, a count and a large number with all before the point."""
+    whole = isinstance(value, int) or LARGE <= abs(value) < MOST_WHOLE
+    return f"{value:.0f}" if whole else f"{value:.4g}"
+
+
 def how_far_off(prediction: str, value: float | None, unit: str) -> str:
     """Return what stands behind a measured value: how many times the prediction it is, or why that can't be said.
 
@@ -144,6 +157,8 @@ def how_far_off(prediction: str, value: float | None, unit: str) -> str:
     factor = value / predicted
     if not LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR:
         return ""
+    if f"{factor:.3g}" == "1":
+        return ", as predicted"
     return f", {factor:.{2 if factor >= 10 else 3}g} times that"
 
 

@@ -11,7 +11,7 @@ import click
 
 from measuretwice.backends import what_differs
 from measuretwice.base.errors import UserError
-from measuretwice.book.prediction import Answer
+from measuretwice.book.prediction import Answer, quantity_of
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.course import wording
@@ -211,8 +211,9 @@ def _ask_question(books: CaseBooks, question: Question) -> None:
         print(*wording.question_lines(question), sep="\n")
         while choice := terminal.ask_person("Your answer, a letter (Enter: not yet): "):
             number = ""
-            if question.judgement.number:
-                number = terminal.ask_person("And the number, with its unit: ")
+            if asked := question.judgement.number:
+                with_unit = ", with its unit" if quantity_of(asked).has_unit else ""
+                number = terminal.ask_person(f"And the number{with_unit}: ")
             try:
                 wrong = question.answer(Answer(choice.casefold(), number))
             except UserError as error:

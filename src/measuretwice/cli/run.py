@@ -352,8 +352,9 @@ def _predict(case: CaseRun) -> str:
 
 def _ask_prediction(question: str, quantity: Quantity) -> str:
     """Ask for the number by itself, once more where that isn't what was typed, then for the reason."""
+    with_unit = " with its unit" if quantity.has_unit else ""
     number = terminal.ask_person(
-        f"{question}\nYour prediction, {quantity.label}: one number with its unit (Enter skips): "
+        f"{question}\nYour prediction, {quantity.label}: one number{with_unit} (Enter skips): "
     )
     if number and not is_one_number(number, quantity.unit):
         example = f"40 {quantity.unit}" if quantity.unit not in (OF_ALL, SHARE, "") else "0.4"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
@@ -18,6 +19,7 @@ from measuretwice.book.prediction import (
     how_far_off,
     measured_by,
     number_of,
+    number_text,
     of_one_run,
 )
 from measuretwice.execute.batch import Batch
@@ -158,11 +160,17 @@ class CaseRun:
         asked = self.pitfall.predict
         if self.stage or not predicted or not results or not asked.compared:
             return None
-        value = number_of(asked, results)
-        if len(results) != 1 and (not asked.is_of_several or value is None):
+        answering = runs_that_answer(asked, results)
+        value = number_of(asked, answering)
+        one_trial = asked.of_trial is not None
+        if len(results) != 1 and (not (asked.is_of_several or one_trial) or value is None):
+            return None
+        if not answering:
             return None
         quantity = measured_by(asked)
         measured = _in_words(value, quantity, in_percent="%" in predicted)
+        if one_trial:
+            measured = of_one_trial(asked.value, quantity, answering, in_percent="%" in predicted)
         off = how_far_off(predicted, value, quantity.unit)
         return PredictionCompared(quantity.name, predicted, measured, off)
 
@@ -206,6 +214,40 @@ def answer_of(asked: Predict, result: Result) -> str:
     return ", ".join(texts) or NOT_MEASURED
 
 
+def runs_that_answer(asked: Predict, results: Sequence[Result]) -> list[Result]:
+    """Return those of a case's runs that its prediction is compared with: all, unless it is about one of several trials."""
+    if asked.of_trial is None:
+        return [*results]
+    by_trial: dict[int, list[Result]] = {}
+    for result in results:
+        by_trial.setdefault(result.trial, []).append(result)
+    if isinstance(asked.of_trial, int):
+        return by_trial.get(asked.of_trial, [])
+    means = {trial: number_of(asked, runs) for trial, runs in by_trial.items()}
+    known = {trial: mean for trial, mean in means.items() if mean is not None}
+    if not known or len(known) < len(by_trial):
+        return []
+    pick = min if asked.of_trial == "least" else max
+    return by_trial[pick(known, key=lambda trial: known[trial])]
+
+
+def of_one_trial(
+    value: str, quantity: Quantity, results: Sequence[Result], *, in_percent: bool = False
+) -> str:
+    """Return what runs of one trial came to, in words: one value, or of several the mean, the least and the most."""
+    trial = f"trial {results[0].trial}"
+    values = [_scaled(quantity, result.value(value)) for result in results]
+    known = [number for number in values if number is not None]
+    if len(values) == 1 or len(known) < len(values):
+        words = {_in_words(number, quantity, in_percent=in_percent): None for number in values}
+        return f"{', '.join(words)} ({trial})"
+    mean, least, most = (
+        _in_words(number, quantity, in_percent=in_percent)
+        for number in (fmean(known), min(known), max(known))
+    )
+    return f"{mean} on average ({least} to {most} in {len(known)} runs of {trial})"
+
+
 def _scaled(quantity: Quantity, value: float | None) -> float | None:
     return value if value is None or quantity.scale == 1 else value * quantity.scale
 
@@ -215,7 +257,7 @@ def _in_words(value: float | None, quantity: Quantity, *, in_percent: bool = Fal
         return NOT_MEASURED
     if in_percent and quantity.unit == OF_ALL:
         return f"{100 * value:.4g} %"
-    return f"{value:{'d' if isinstance(value, int) else '.4g'}} {quantity.unit}".rstrip()
+    return f"{number_text(value)} {quantity.unit}".rstrip()
 
 
 def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuretwice.book.prediction import display_unit, quantity_of, spreads
-from measuretwice.course.case import CaseRun, ModelAnswer, PredictionCompared
+from measuretwice.book.prediction import (
+    display_unit,
+    measured_by,
+    number_text,
+    quantity_of,
+    spreads,
+)
+from measuretwice.course.case import CaseRun, ModelAnswer, PredictionCompared, of_one_trial
 from measuretwice.course.findings import Document, FindingDocument
 from measuretwice.course.judging import Question
 from measuretwice.course.lab_books import (
@@ -19,6 +25,7 @@ from measuretwice.course.lab_books import (
     TrialsMissing,
 )
 from measuretwice.lab import Lab, SettingToChange, needed_settings
+from measuretwice.lab.schema.cases import Predict
 from measuretwice.measure.imported.files import SNAPSHOT
 from measuretwice.report.tables import NO_CLAIM
 from measuretwice.runs.result import Result, goodput_of
@@ -77,6 +84,8 @@ def prediction_compared(compared: PredictionCompared) -> str:
 def measured_of_case(case: CaseRun, results: Sequence[Result]) -> list[str]:
     """Return what runs say to their case's question, and the values beside it, where a table of runs has none of it."""
     asked = case.pitfall.predict
+    if asked.of_trial is not None:
+        return [f"{asked.name[0].upper()}{asked.name[1:]}: {_by_trial(asked, results)}."]
     if not (case.pitfall.judgement or asked.is_of_several or asked.beside):
         return []
     if asked.spread_by:
@@ -93,11 +102,23 @@ def measured_of_case(case: CaseRun, results: Sequence[Result]) -> list[str]:
     return [f"{name}: {_of_each(value, results)}." for value, name in shown.items()]
 
 
+def _by_trial(asked: Predict, results: Sequence[Result]) -> str:
+    """What the runs of each trial came to."""
+    quantity = measured_by(asked)
+    trials = sorted({result.trial for result in results})
+    of_trials = [[result for result in results if result.trial == trial] for trial in trials]
+    return ", ".join(of_one_trial(asked.value, quantity, runs) for runs in of_trials)
+
+
 def _of_each(value: str, results: Sequence[Result]) -> str:
     """One value of each run, with its trial where there are several."""
     scale, unit = display_unit(value)
+    values = [result.value(value) for result in results]
     texts = [
-        f"{_number(result.value(value), '{:.4g}', scale)} {unit}".rstrip() for result in results
+        "-"
+        if measured is None
+        else f"{number_text(measured if scale == 1 else measured * scale)} {unit}".rstrip()
+        for measured in values
     ]
     if len(results) > 1:
         texts = [f"{text} (trial {run.trial})" for text, run in zip(texts, results, strict=True)]

@@ -289,6 +289,11 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
         lab.read_set(values, f"{lab.shown_path}: {key}: {stage}")
     if pitfall.trials:
         _check_selection(lab, key, pitfall.trials)
+    answering = pitfall.predict.of_trial
+    if answering is not None and not pitfall.trials:
+        raise lab.problem(key, "predict: of_trial: this pitfall has one trial")
+    if isinstance(answering, int) and answering not in select_trials(lab, pitfall.trials or ""):
+        raise lab.problem(key, f"predict: of_trial: {answering} is none of its trials")
 
 
 def _check_recording(lab: Lab, recording: Recording) -> None:

@@ -193,6 +193,8 @@ class Predict(Asked):
 
     Where the answer is none of the measured values, `compared` is false: then `value` only says what
     mending did. `beside` are further measured values that are printed with the answer, each with its name.
+    `of_trial` says which of a case's several trials the prediction is compared with, by its number, or by its mean: the
+    least or the most. What became of the others is still said trial by trial, unlike with `of`.
     """
 
     ask: str = "How many Mbit/s will you measure?"
@@ -200,6 +202,13 @@ class Predict(Asked):
     name: str = "goodput"
     compared: bool = True
     beside: dict[str, str] = {}
+    of_trial: int | Literal["least", "most"] | None = None
+
+    @model_validator(mode="after")
+    def _of_one_trial(self) -> Self:
+        if self.of_trial is not None and self.is_of_several:
+            raise ValueError("of_trial: of, over and spread_by say already which runs answer")
+        return self
 
 
 class Choice(Strict):
