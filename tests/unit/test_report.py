@@ -521,9 +521,10 @@ def test_runs_of_two_labs_have_a_summary_each() -> None:
 def test_a_cases_runs_are_said_once_each() -> None:
     queues = load_lab(ROOT, "queues")
 
-    def cell(*answers: str) -> str:
+    def cell(*answers: str, trials: int = 1) -> str:
         runs = "".join(
-            f"- Run: case-07-trial-{n:02d}-seed5-x: {text}\n" for n, text in enumerate(answers)
+            f"- Run: case-07-trial-{n % trials + 1:02d}-seed{n}-x: {text}\n"
+            for n, text in enumerate(answers)
         )
         table = book_table(queues, read_notes(f"## Case 7: x\n\n{runs}"))
         assert table is not None
@@ -535,3 +536,10 @@ def test_a_cases_runs_are_said_once_each() -> None:
     assert cell(*shares, *shares) == "0.5 to 0.57 (1 = all) (16 runs)"
     assert cell("1 ms", "2 ms", "3 ms", "4 ms", "not measured") == "1 to 4 ms (5 runs)"
     assert cell("1 ms", "2 B", "3 ms", "4 ms", "5 ms") == "1 ms; 2 B; 3 ms; 4 ms; 5 ms"
+    # Two trials aren't one range, and of many trials nobody reads each.
+    of_two = cell(*["1 ms", "20 ms", "2 ms", "22 ms", "3 ms", "20 ms"] * 2, trials=2)
+    assert (
+        of_two
+        == "trial 1: 1 ms (2 runs); 2 ms (2 runs); 3 ms (2 runs); trial 2: 20 ms (4 runs); 22 ms (2 runs)"
+    )
+    assert cell("1 ms", "2 ms", "3 ms", "4 ms", "5 ms", trials=5) == "1 to 5 ms (5 runs)"

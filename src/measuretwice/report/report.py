@@ -45,6 +45,10 @@ Books = Mapping[str, Mapping[int, Notes]]
 OFF = "something is off"
 # Of more answers than that a case's cell has the least and the most.
 MOST_ANSWERS = 4
+# Of more trials than that a cell says what all runs came to.
+MOST_TRIALS = 3
+# A run's folder, which says its trial.
+OF_TRIAL = re.compile(r"case-\d+-trial-(\d+)-")
 # A number, and its unit, where it has one.
 ANSWER = re.compile(r"(-?\d[\d.]*(?:e[+-]?\d+)?)(?: (.+))?")
 TEMPLATES = Path(__file__).parent / "templates"
@@ -323,7 +327,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
             str(number),
             pitfall.symptom,
             "; ".join(notes[number].of("Prediction")) or NONE,
-            _measured([text.split(": ", 1)[-1] for text in notes[number].of("Run")]),
+            _measured_by_trial(notes[number].of("Run")),
             str(notes[number].hints or "none"),
             notes[number].diagnosis or NONE,
             _changed(notes[number]),
@@ -355,6 +359,20 @@ def _changed(notes: Notes) -> str:
     """Return what a student did about a case: settings, an answer to its question; or that the fixed run was asked for."""
     answers = [f"answered {answer}" for answer in notes.judgements[-1:]]
     return "; ".join([*notes.of("Changed"), *answers]) or ("shown" if notes.shown else NONE)
+
+
+def _measured_by_trial(runs: Sequence[str]) -> str:
+    """Return what a case's runs came to, as its book has them; of a few trials each by itself."""
+    by_trial: dict[str, list[str]] = {}
+    for text in runs:
+        trial = OF_TRIAL.match(text)
+        by_trial.setdefault(trial[1] if trial else "", []).append(text.split(": ", 1)[-1])
+    if not 1 < len(by_trial) <= MOST_TRIALS:
+        return _measured([text.split(": ", 1)[-1] for text in runs])
+    return "; ".join(
+        f"trial {int(trial)}: {_measured(by_trial[trial])}" if trial else _measured(by_trial[trial])
+        for trial in sorted(by_trial)
+    )
 
 
 def _measured(answers: Sequence[str]) -> str:
