@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import Member, RunUnderTest, causes, check_set
+from measuretwice.checks import Member, RunUnderTest, causes, check_set, conclusion
 from measuretwice.checks.queue_discipline import cell_log, idle_notes, small_n
 from measuretwice.checks.shared_queue import _size_symptom, same_numbers
 from measuretwice.lab import load_lab
@@ -318,10 +318,12 @@ def test_a_hidden_queue_is_told_before_the_retransmissions_that_it_makes() -> No
     assert TWO_FLOWS.raised(other_qdisc_drops=1500, retransmits=2900) == ["other-drops"]
 
 
-def compared(by_trial: dict[int, list[float]], compare_by: str = "jains_index") -> list[Member]:
+def compared(
+    by_trial: dict[int, list[float]], compare_by: str = "jains_index", case: int | None = None
+) -> list[Member]:
     params = {**TWO_FLOWS.params, "compare_by": compare_by}
     return [
-        Member(trial, (), seed, params, {"jains_index": value})
+        Member(trial, (), seed, params, {"jains_index": value}, case)
         for trial, values in by_trial.items()
         for seed, value in enumerate(values, start=1)
     ]
@@ -346,8 +348,49 @@ def test_enough_runs_are_those_that_tell_the_trials_apart() -> None:
     unclear = {1: [0.6, 0.9, 0.75, 0.6, 0.9], 3: [0.9, 0.7, 0.8, 0.7, 0.9]}
     said = check_set(BUFFERS, compared(unclear))[0].finding
     assert said.id == "one-run"
-    assert "0.75 in trial 1, 0.8 in trial 3, from 5 runs each" in said.measured
+    assert "Jain's index: 0.75 in trial 1, 0.8 in trial 3, from 5 runs each" in said.measured
     assert "the difference is -0.241 to 0.141 by 95 %" in said.symptom
+
+
+def test_a_case_takes_undecided_for_an_answer_after_as_many_runs_as_it_plans() -> None:
+    case = BUFFERS.case_number(BUFFERS.pitfall("one-run"))
+    planned = BUFFERS.case(case).fixed.repeat
+    values = [0.6, 0.9, 0.75, 0.8, 0.7]
+    for count, solved in ((planned - 1, False), (planned, True)):
+        alike = dict.fromkeys((1, 2), (values * planned)[:count])
+        found = [found.finding for found in check_set(BUFFERS, compared(alike, case=case))]
+        assert bool(found) is not solved
+        assert all(f"From {planned} runs of each on" in finding.symptom for finding in found)
+        # Runs that nobody planned carry no claim, however many there are.
+        assert check_set(BUFFERS, compared(alike))
+
+
+def test_the_conclusion_of_several_runs_has_their_interval() -> None:
+    case = BUFFERS.case_number(BUFFERS.pitfall("one-run"))
+    planned = BUFFERS.case(case).fixed.repeat
+    few, low, high = 5, [0.60, 0.62, 0.61, 0.60, 0.62], [0.90, 0.91, 0.89, 0.90, 0.91]
+
+    def said(of_first: list[float], of_second: list[float], by: str = "jains_index") -> str:
+        runs = compared({1: of_first, 2: of_second}, by, case)
+        return conclusion(BUFFERS, runs, "jains_index", "Jain's index", {1: of_first, 2: of_second})
+
+    apart = said(low, high)
+    assert f"Means of {few} runs of each, Jain's index: 0.61 in trial 1, 0.902 in trial 2." in apart
+    assert (
+        "The difference is -0.292 (trial 1 less trial 2), and its 95 % interval is -0.30" in apart
+    )
+    assert "Zero isn't in it, so trial 2 has more" in apart
+    assert "That holds if you had settled on 5 runs of each beforehand" in apart
+    assert "beforehand" not in said(low * planned, high * planned)
+    assert "trial 1 has more" in said(high, low)
+    assert "don't tell the trials apart. With 30 of each planned, that is the answer" in said(
+        low * planned, low * planned
+    )
+    # Where no run says that it is compared, nobody has planned.
+    assert said(low, low, "nothing").endswith(
+        "Zero is in it, so these runs don't tell the trials apart"
+    )
+    assert said([0.6], [0.9]) == ""
 
 
 def test_a_buffer_that_is_nearly_right_is_said_to_be_near() -> None:

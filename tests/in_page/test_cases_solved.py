@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -111,6 +112,12 @@ def test_a_case_is_solved_by_how_many_runs_there_are(
     at_the_terminal = call_lab("check", *sorted(place.glob("case-*")))
     assert at_the_terminal.returncode == 0
     assert f"Case {case} is solved" in at_the_terminal.stdout
+    # Means and, of two trials, the interval are said on the page, at a terminal and in the report, in the same words.
+    [concluded] = re.findall(r"Means of .*[^.]", said)
+    assert ("its 95 % interval is" in concluded) == (len(trials) == 2)
+    assert concluded in at_the_terminal.stdout
+    assert call_lab("report", str(place)).returncode == 0
+    assert concluded.partition(". ")[0].replace("'", "&#39;") in (place / "report.html").read_text()
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from measuretwice.checks.registry import (
     SetFinding,
     Severity,
 )
+from measuretwice.checks.shared_queue import conclusion
 
 __all__ = [
     "KINDS",
@@ -39,6 +40,7 @@ __all__ = [
     "causes",
     "check_run",
     "check_set",
+    "conclusion",
     "diagnose",
     "judge_run",
     "limits",

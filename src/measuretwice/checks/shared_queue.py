@@ -203,26 +203,48 @@ def one_run(lab: Lab, runs: Sequence[Member]) -> Finding | None:
     """Trials that are compared by a value: do their runs tell them apart?
 
     `compare_by` says which value; a claim that one trial has more of it than another needs an
-    interval of the difference that zero isn't in.
+    interval of the difference that zero isn't in. From as many runs of a case as are planned on, an interval with
+    zero in it is an answer as well: the runs don't tell the trials apart.
     """
-    by = {str(run.params.get("compare_by", "nothing")) for run in runs}
-    trials = sorted({run.trial for run in runs})
-    if len(by) != 1 or by == {"nothing"} or len(trials) < 2:
-        return None
-    name = by.pop()
-    values: dict[int, list[float]] = {trial: [] for trial in trials}
-    for run in runs:
-        value = number(run.measured, name)
-        if value is not None:
-            values[run.trial].append(value)
-    for first, second in itertools.combinations(trials, 2):
-        if finding := _not_told_apart(name, first, values[first], second, values[second]):
+    name = compared_by(runs)
+    values = _by_trial(runs, name) if name else {}
+    for first, second in itertools.combinations(sorted(values), 2):
+        if finding := _not_told_apart(
+            name, first, values[first], second, values[second], _planned(lab, runs)
+        ):
             return finding
     return None
 
 
+def compared_by(runs: Sequence[Member]) -> str:
+    """Return the value by which trials are compared to say which has more; "" where runs don't say one and the same."""
+    by = {str(run.params.get("compare_by", "nothing")) for run in runs}
+    return by.pop() if len(by) == 1 and by != {"nothing"} else ""
+
+
+def _by_trial(runs: Sequence[Member], name: str) -> dict[int, list[float]]:
+    values: dict[int, list[float]] = {run.trial: [] for run in runs}
+    for run in runs:
+        value = number(run.measured, name)
+        if value is not None:
+            values[run.trial].append(value)
+    return values
+
+
+def _planned(lab: Lab, runs: Sequence[Member]) -> int | None:
+    """How many runs of each trial a case plans; None of no case, and where its fixed stage has one run of each."""
+    case = runs[0].case if runs else None
+    planned = lab.case(case).fixed.repeat if case is not None else 1
+    return planned if planned > 1 else None
+
+
 def _not_told_apart(
-    name: str, first: int, of_first: list[float], second: int, of_second: list[float]
+    name: str,
+    first: int,
+    of_first: list[float],
+    second: int,
+    of_second: list[float],
+    planned: int | None,
 ) -> Finding | None:
     if not of_first or not of_second:
         return None
@@ -238,15 +260,60 @@ def _not_told_apart(
         enough = f"runs enough to know their spread, {LEAST_RUNS} each at least"
         return Finding("one-run", found, enough, why, symptom=off)
     low, high = difference_interval(of_first, of_second)
-    if low > 0 or high < 0:
+    if low > 0 or high < 0 or (planned and count >= planned):
         return None
+    answer = f". From {planned} runs of each on, that is an answer too" if planned else ""
     return Finding(
         "one-run",
         f"{means}, from {_count(count)} each",
         f"a difference that chance doesn't make: its 95 % interval is {in_unit(name, low)} to {in_unit(name, high)}",
         why,
         symptom=f"{means}, from {_count(count)} each; the difference is {in_unit(name, low)} to {in_unit(name, high)} by 95 %. "
-        "Zero is in that interval, so these runs don't tell the trials apart, which is an answer too",
+        f"Zero is in that interval, so these runs don't tell the trials apart{answer}",
+    )
+
+
+def conclusion(
+    lab: Lab,
+    runs: Sequence[Member],
+    asked: str,
+    label: str,
+    of_asked: dict[int, list[float]],
+) -> str:
+    """Return what several runs of each trial say, in words: the means, and of two trials the interval of the difference
+    and whether it tells them apart; "" where a trial has a single run.
+
+    They are compared by what the runs say, else by the value `asked`, which is called `label` and of which each trial has
+    `of_asked`.
+    """
+    name = compared_by(runs) or asked
+    values = of_asked if name == asked else _by_trial(runs, name)
+    if len(values) < 2 or min(map(len, values.values())) < 2:
+        return ""
+    label = label if name == asked else label_of(name)
+    counts = sorted({len(of_trial) for of_trial in values.values()})
+    of_each = f"{' to '.join(map(str, counts[:1] + counts[1:][-1:]))} runs of each"
+    means = [f"{_mean(name, values[trial])} in trial {trial}" for trial in sorted(values)]
+    said = f"Means of {of_each}, {label}: {', '.join(means)}"
+    if len(values) > 2:
+        return said
+    first, second = sorted(values)
+    low, high = difference_interval(values[first], values[second])
+    difference = mean_interval(values[first])[0] - mean_interval(values[second])[0]
+    said += (
+        f". The difference is {in_unit(name, difference)} (trial {first} less trial {second}), "
+        f"and its 95 % interval is {in_unit(name, low)} to {in_unit(name, high)}. "
+    )
+    planned = _planned(lab, runs) if compared_by(runs) else None
+    if low <= 0 <= high:
+        answer = f". With {planned} of each planned, that is the answer" if planned else ""
+        return f"{said}Zero is in it, so these runs don't tell the trials apart{answer}"
+    said += f"Zero isn't in it, so trial {first if low > 0 else second} has more"
+    if not planned or counts[0] >= planned:
+        return said
+    return (
+        f"{said}. That holds if you had settled on {of_each} beforehand. If you added runs until zero was outside, "
+        "chance had more than one try"
     )
 
 

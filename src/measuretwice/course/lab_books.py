@@ -11,8 +11,8 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, LabBook, is_in_words
-from measuretwice.book.prediction import Quantity, measured_by, number_of
-from measuretwice.checks import tries_of
+from measuretwice.book.prediction import Quantity, measured_by, number_of, number_text
+from measuretwice.checks import conclusion, tries_of
 from measuretwice.course.case import changes_of, raw_files_of
 from measuretwice.course.findings import Document
 from measuretwice.lab import (
@@ -411,7 +411,10 @@ def _what_changed(case: CheckedCase) -> str:
         if not before or len(numbers) < len(read):
             return ""
         values[trial] = (numbers[: len(before)], numbers[len(before) :])
-    return _in_words(quantity, values, rejudged)
+    members = [result.member for result in case.counting]
+    of_each = {trial: now for trial, (_, now) in values.items()}
+    concluded = conclusion(case.lab, members, asked.value, quantity.name, of_each)
+    return _in_words(quantity, values, rejudged) + (f". {concluded}" if concluded else "")
 
 
 def _in_words(
@@ -443,7 +446,7 @@ def _in_words(
 def _span(asked: Quantity, values: Sequence[float]) -> str:
     """Return values in words: one, or the smallest and the largest."""
     unit = "" if asked.unit in asked.name else asked.unit
-    ends = dict.fromkeys(f"{value * asked.scale:.4g}" for value in (min(values), max(values)))
+    ends = dict.fromkeys(number_text(value * asked.scale) for value in (min(values), max(values)))
     return f"{' to '.join(ends)} {unit}".rstrip()
 
 
