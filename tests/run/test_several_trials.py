@@ -15,7 +15,8 @@ from all_cases import LABS
 from command_line import call_lab as lab
 
 from measuretwice.book.lab_book import LabBook
-from measuretwice.lab import Lab, load_lab, read_plan, select_trials
+from measuretwice.lab import Lab, Value, load_lab, read_plan, select_trials
+from measuretwice.lab.plan import CheckedParams
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT
 
@@ -35,13 +36,18 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-def lay_out(lab_: Lab, pitfall: Pitfall, stage: str, folder: Path, finished_s: int) -> list[Path]:
-    """A stage's recorded runs as a student's own of the case, finished then; return their folders."""
+def lay_out(
+    lab_: Lab, pitfall: Pitfall, stage: str, folder: Path, finished_s: int, **settings: Value
+) -> list[Path]:
+    """A stage's recorded runs as a student's own of the case, finished then, as if with other `settings`; return their
+    folders."""
     recorded = ROOT / "sample-data" / lab_.folder.name / lab_.set_name(f"{pitfall.id}-{stage}")
     runs = []
     for place in sorted(recorded.glob(f"*/{PLAN}")):
         read = read_plan(lab_, json.loads(place.read_text()), str(place))
-        plan = replace(read, stage=None, case=lab_.case_number(pitfall), pitfall=None)
+        params = CheckedParams(lab_, {**read.params, **settings}, "params")
+        case = lab_.case_number(pitfall)
+        plan = replace(read, stage=None, case=case, pitfall=None, params=params)
         run = folder / plan.folder_name
         # The fix may be more of the same runs; it has none of a third try.
         if run.exists() or (pitfall.broken.again and plan.seed > pitfall.fixed.repeat):
@@ -51,7 +57,7 @@ def lay_out(lab_: Lab, pitfall: Pitfall, stage: str, folder: Path, finished_s: i
         provenance = json.loads((run / PROVENANCE).read_text())
         (run / PROVENANCE).write_text(json.dumps({**provenance, "plan_digest": plan.digest}))
         result = json.loads((run / RESULT).read_text())
-        names = {"stage": None, "case": plan.case, "pitfall": None}
+        names = {"stage": None, "case": plan.case, "pitfall": None, "params": {**plan.params}}
         (run / RESULT).write_text(json.dumps({**result, **names}))
         os.utime(run / DONE, (finished_s, finished_s))
         runs.append(run)
@@ -129,6 +135,23 @@ def test_the_newest_try_counts(tmp_path: Path) -> None:
         os.utime(run / DONE, (500, 500))
     code, said = check_case(folder, number)
     assert (code, f"Case {number} is solved" in said) == (0, True)
+
+
+@pytest.mark.slow
+def test_a_setting_that_only_hides_the_mistake_solves_nothing(tmp_path: Path) -> None:
+    """Sampled so seldom that no window stands still between two samples, a counter that takes that for a rise is right."""
+    scale = load_lab(ROOT, "scale")
+    pitfall, folder = scale.pitfall("halving-counter"), tmp_path / "scale"
+    number = scale.case_number(pitfall)
+    LabBook(folder, scale).open(1)
+    lay_out(scale, pitfall, "broken", folder, 1_000)
+    counter = pitfall.broken.set["halvings_by"]
+    lay_out(scale, pitfall, "fixed", folder, 2_000, halvings_by=counter)
+    code, said = check_case(folder, number)
+    assert "nothing is off in this run, but you changed sample_interval_s alone" in said
+    assert (code, "is solved" in said) == (1, False)
+    lay_out(scale, pitfall, "fixed", folder, 3_000)
+    assert "is solved" in check_case(folder, number)[1]
 
 
 def test_a_pipe_keeps_the_question(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
         ("[model]", "[checks.means.tcp-split]\ntimestamps = ['perhaps']\n\n[model]", "checks.means.tcp-split: timestamps: expected one of"),
         ('trials = "1,3,4,7,9"', 'trials = "1,61"', "cherry-picking: trials 1,61: mathis has no trial 61"),
         ('unit = "%", compared = false }', 'of_trial = 2 }', "cherry-picking: predict: of_trial: 2 is none of its trials"),
+        ('enough = ["rate_mbit"]', 'hides = ["rate"]', "hides: 'rate' is no parameter"),
+        ('enough = ["rate_mbit"]', 'enough = ["rate_mbit"]\nhides = ["rate_mbit"]', "hides: rate_mbit is enough"),
         ('needs = ["timestamps"]', 'needs = ["cherry-picking"]', "mtu: needs: 'cherry-picking'"),
         ('needs = ["timestamps"]', 'needs = ["mtu"]', "mtu: needs: 'mtu' doesn't come before it"),
         ("{ trial = 21, broken = { mtu", "{ trial = 61, broken = { mtu", "there is no trial 61"),

@@ -41,6 +41,8 @@ from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
 PAGES_SEED = 1
+# Of more trials than that an outcome says the range of all values.
+MOST_TRIALS = 3
 # With so many seeds a trial is run at most.
 MOST_RUNS = 10_000
 NOT_MEASURED = "not measured"
@@ -258,6 +260,39 @@ def _in_words(value: float | None, quantity: Quantity, *, in_percent: bool = Fal
     if in_percent and quantity.unit == OF_ALL:
         return f"{100 * value:.4g} %"
     return f"{number_text(value)} {quantity.unit}".rstrip()
+
+
+def change_in_words(
+    asked: Quantity, values: dict[int, tuple[list[float], list[float]]], rejudged: int
+) -> str:
+    """Return the change of a quantity, by trials: what it was before and is now. `rejudged` is how many runs these are, where
+    no packet differs from those of others; else 0."""
+    where = {trial: f" in trial {trial}:" for trial in values} if len(values) > 1 else {}
+    if len(values) > MOST_TRIALS:
+        together = [[value for both in values.values() for value in both[n]] for n in (0, 1)]
+        where = {0: f" in {len(values)} trials:"}
+        values = {0: (together[0], together[1])}
+    parts, as_before = [], []
+    for trial, (before, now) in values.items():
+        first, last = _span(asked, before), _span(asked, now)
+        many = f" in {len(now)} runs" if len(now) != len(before) else ""
+        as_before.append(first == last and not many)
+        change = f"{last}, as before" if as_before[-1] else f"{first} before, {last}{many} now"
+        parts.append(f"{where.get(trial, '')} {change}")
+    judged = ""
+    if rejudged and all(as_before):
+        runs = (
+            "runs measured the same, but are" if rejudged > 1 else "run measured the same, but is"
+        )
+        judged = f". The {runs} judged differently"
+    return f": {asked.name}{';'.join(parts)}{judged}"
+
+
+def _span(asked: Quantity, values: Sequence[float]) -> str:
+    """Return values in words: one, or the smallest and the largest."""
+    unit = "" if asked.unit in asked.name else asked.unit
+    ends = dict.fromkeys(number_text(value * asked.scale) for value in (min(values), max(values)))
+    return f"{' to '.join(ends)} {unit}".rstrip()
 
 
 def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:

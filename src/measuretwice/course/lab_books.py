@@ -11,9 +11,9 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, LabBook, is_in_words
-from measuretwice.book.prediction import Quantity, measured_by, number_of, number_text
+from measuretwice.book.prediction import measured_by, number_of
 from measuretwice.checks import conclusion, tries_of
-from measuretwice.course.case import changes_of, raw_files_of
+from measuretwice.course.case import change_in_words, changes_of, raw_files_of
 from measuretwice.course.findings import Document
 from measuretwice.lab import (
     Lab,
@@ -29,8 +29,6 @@ from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
 SOLVED = "nothing is off any more"
-# Of more trials than that an outcome says the range of all values.
-MOST_TRIALS = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,14 @@ class ClaimChanged:
 
 
 @dataclass(frozen=True)
+class OnlyHidden:
+    """Nothing is off any more, but only because of `settings` by which the mistake doesn't show; it is still there."""
+
+    case: int
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ExperimentDecides:
     """The experiment that decides was made, and only the old claim beside it is off."""
 
@@ -102,7 +108,9 @@ class CaseUnsolved:
     settings: tuple[SettingToChange, ...]
 
 
-CaseOutcome = CaseSolved | SolvedByHand | ClaimChanged | ExperimentDecides | TrialsMissing
+CaseOutcome = (
+    CaseSolved | SolvedByHand | ClaimChanged | OnlyHidden | ExperimentDecides | TrialsMissing
+)
 
 
 @dataclass(frozen=True)
@@ -183,6 +191,14 @@ class CheckedCase:
         return wanted is None or any(
             wanted in changes_of(self.lab, result) for result in self.all_results
         )
+
+    @property
+    def hidden_by(self) -> tuple[str, ...]:
+        """The settings that the student changed, where by all of them together the mistake only doesn't show."""
+        runs = self.counting
+        changed = {name for run in runs for name in changes_of(self.lab, run)}
+        is_hidden = changed and changed <= {*self.pitfall.hides} and not any(r.edited for r in runs)
+        return tuple(sorted(changed)) if is_hidden else ()
 
     def is_changed(self, result: Result) -> bool:
         """Return whether the student changed something in a run."""
@@ -280,7 +296,8 @@ class CaseBooks:
         off, behind = _runs_off(documents, unread), set[str]()
         for case in self._cases:
             own = case.counting_runs
-            if own and not own & off and not case.missing and case.is_decided:
+            is_solved = case.is_decided and not (case.missing or case.hidden_by)
+            if own and not own & off and is_solved:
                 behind |= {str(run) for run in case.runs} - own
         return behind
 
@@ -299,6 +316,8 @@ class CaseBooks:
                     outcomes.append(ExperimentDecides(case.number))
             elif case.missing:
                 outcomes.append(TrialsMissing(case.number, case.missing, case.pattern))
+            elif hidden_by := case.hidden_by:
+                outcomes.append(OnlyHidden(case.number, hidden_by))
             elif case.is_decided:
                 outcomes.append(_note_solved(case))
             else:
@@ -403,7 +422,9 @@ def _what_changed(case: CheckedCase) -> str:
         both = [[run for of_trial in runs.values() for run in of_trial[n]] for n in (0, 1)]
         numbers = [number for part in both if (number := number_of(asked, part)) is not None]
         together = {0: (numbers[:1], numbers[1:])}
-        return _in_words(replace(quantity, scale=1.0), together, rejudged) if numbers[1:] else ""
+        return (
+            change_in_words(replace(quantity, scale=1.0), together, rejudged) if numbers[1:] else ""
+        )
     values: dict[int, tuple[list[float], list[float]]] = {}
     for trial, (before, now) in runs.items():
         read = [result.value(asked.value) for result in (*before, *now)]
@@ -414,40 +435,7 @@ def _what_changed(case: CheckedCase) -> str:
     members = [result.member for result in case.counting]
     of_each = {trial: now for trial, (_, now) in values.items()}
     concluded = conclusion(case.lab, members, asked.value, quantity.name, of_each)
-    return _in_words(quantity, values, rejudged) + (f". {concluded}" if concluded else "")
-
-
-def _in_words(
-    asked: Quantity, values: dict[int, tuple[list[float], list[float]]], rejudged: int
-) -> str:
-    """Return the change of a quantity, by trials: what it was before and is now. `rejudged` is how many runs these are, where
-    no packet differs from those of others; else 0."""
-    where = {trial: f" in trial {trial}:" for trial in values} if len(values) > 1 else {}
-    if len(values) > MOST_TRIALS:
-        together = [[value for both in values.values() for value in both[n]] for n in (0, 1)]
-        where = {0: f" in {len(values)} trials:"}
-        values = {0: (together[0], together[1])}
-    parts, as_before = [], []
-    for trial, (before, now) in values.items():
-        first, last = _span(asked, before), _span(asked, now)
-        many = f" in {len(now)} runs" if len(now) != len(before) else ""
-        as_before.append(first == last and not many)
-        change = f"{last}, as before" if as_before[-1] else f"{first} before, {last}{many} now"
-        parts.append(f"{where.get(trial, '')} {change}")
-    judged = ""
-    if rejudged and all(as_before):
-        runs = (
-            "runs measured the same, but are" if rejudged > 1 else "run measured the same, but is"
-        )
-        judged = f". The {runs} judged differently"
-    return f": {asked.name}{';'.join(parts)}{judged}"
-
-
-def _span(asked: Quantity, values: Sequence[float]) -> str:
-    """Return values in words: one, or the smallest and the largest."""
-    unit = "" if asked.unit in asked.name else asked.unit
-    ends = dict.fromkeys(number_text(value * asked.scale) for value in (min(values), max(values)))
-    return f"{' to '.join(ends)} {unit}".rstrip()
+    return change_in_words(quantity, values, rejudged) + (f". {concluded}" if concluded else "")
 
 
 def _runs_off(documents: Sequence[Document], unread: Collection[str]) -> set[str]:

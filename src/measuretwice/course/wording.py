@@ -21,6 +21,7 @@ from measuretwice.course.lab_books import (
     CaseUnsolved,
     ClaimChanged,
     ExperimentDecides,
+    OnlyHidden,
     SolvedByHand,
     TrialsMissing,
 )
@@ -214,6 +215,12 @@ def outcome_lines(outcome: CaseOutcome, *, in_page: bool = False) -> list[str]:
             return [
                 f"Case {outcome.case}: nothing is off any more, but what you changed is a claim, made after "
                 "the measurement. Which run would come out differently if you were wrong? Predict it, then make it."
+            ]
+        case OnlyHidden():
+            settings = " and ".join(outcome.settings)
+            return [
+                f"Case {outcome.case}: nothing is off in this run, but you changed {settings} alone. With that the mistake "
+                "doesn't show, and it is still there. What made the numbers wrong?"
             ]
         case ExperimentDecides():
             return [

@@ -272,6 +272,9 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
             raise lab.problem(key, f"place: {error}") from None
     if pitfall.settled_by and pitfall.settled_by not in lab.file.parameters:
         raise lab.problem(key, f"settled_by: {pitfall.settled_by!r} is no parameter")
+    for name in pitfall.hides:
+        if name not in lab.file.parameters:
+            raise lab.problem(key, f"hides: {name!r} is no parameter")
     number = pitfall.judgement.number if pitfall.judgement else None
     for part, asked in (("predict", pitfall.predict), ("judgement.number", number)):
         for name in asked.parameters if asked else ():

@@ -279,6 +279,8 @@ class Pitfall(Strict):
     For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
     first, and what it `teaches`: a skill, in words that don't give the cause away.
     `enough` names those of the settings in `broken` of which each fixes it alone; where it is missing, all have to change.
+    `hides` are settings that leave nothing off without fixing it, such as how often is sampled: a run with no other change
+    doesn't solve the case.
     `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
     was measured would leave nothing off. `judgement` is the question that solves it, where only what is said of the runs is
     wrong.
@@ -305,6 +307,7 @@ class Pitfall(Strict):
     teaches: str | None = None
     settled_by: Name | None = None
     enough: list[Name] = []
+    hides: list[Name] = []
     judgement: Judgement | None = None
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
@@ -321,6 +324,8 @@ class Pitfall(Strict):
     def _of_its_settings(self) -> Self:
         if unknown := [name for name in self.enough if name not in self.broken.set]:
             raise ValueError(f"enough: broken sets no {unknown[0]}")
+        if ways := [name for name in self.hides if name in self.enough]:
+            raise ValueError(f"hides: {ways[0]} is enough to fix it")
         return self
 
     def is_named_in(self, text: str) -> bool:
