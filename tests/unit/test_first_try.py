@@ -162,8 +162,8 @@ def test_what_runs_come_to_in_words() -> None:
     ("old", "new", "says"),
     [
         ('{ of = "second-look", after', '{ of = "third-look", after', "steps.1: of: there is no recording"),
-        ('after = ["whose-bdp", "one-run"]', "after = []", "steps.1: after: the first step is after no"),
-        ('after = ["whose-bdp", "one-run"]', 'after = ["who"]', "steps.1: after: there is no pitfall 'who'"),
+        ('after = ["one-run"]', "after = []", "steps.1: after: the first step is after no"),
+        ('after = ["one-run"]', 'after = ["who"]', "steps.1: after: there is no pitfall 'who'"),
         ('by = "buffer_bytes", min = 0.95', 'by = "buffer", min = 0.95', "'buffer' is no parameter"),
         ("min = 0.95, ", "", "shown: no range, and no [[expect]]"),
         ('by = "buffer_bytes", min = 0.95', 'most = "cubic"', "by is missing"),
