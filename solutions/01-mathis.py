@@ -300,7 +300,7 @@ for name in (
     run = runs(name)[0]
     m = run.measured
     say(
-        f"**{name}**: netem dropped {m['qdisc_drops']}, the sender resent {m['retransmits']}; receiver "
+        f"**{name}**: netem dropped {m['qdisc_drops']}, the sender retransmitted {m['retransmits']}; receiver "
         f"refused {m['receiver_ofo_drops']} segments out of order and pruned {m['receiver_prune_calls']} "
         f"times; largest window {m['cwnd_max_segments']} segments; findings: "
         f"{', '.join(finding.id for finding in run.findings) or 'none'}."
@@ -454,7 +454,7 @@ assert c.low_value > 1.2 * prediction["if ACKs counted"]
 
 # %% [markdown]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
-# mended take a share of the time, and C falls: that is in the prediction, and not in the paper's constant. What
+# fixed take a share of the time, and C falls: that is in the prediction, and not in the paper's constant. What
 # the prediction leaves out is the start: slow start sends some 1/p segments before the first loss, one part in 250 of
 # these runs, and leaves a window that takes a few halvings to come down. That is worth about a percent, upwards.
 #
@@ -487,7 +487,7 @@ for title, found in sequence:
 #   where p is below 0.02 and the run is long enough to have losses to speak of.
 # - **The constant** is near the paper's for random loss and a window that grows for each segment, on a receiver
 #   that delays ACKs: the paper expects 0.93 there. Linux counts segments. What is left to the paper's 1.31 is the time that
-#   noticing and mending a loss takes.
+#   noticing and repairing a loss takes.
 # - **Not confirmed**: the range of p up to 0.3. There Linux is below Mathis and above PFTK.
 # - **Not tried**: the paper's other two environments, losses by a real queue and other TCPs. For the first: losses
 #   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.

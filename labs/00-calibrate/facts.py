@@ -428,7 +428,7 @@ def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
     f.nstat_counts = table(
         ("who", "counted", "where"),
         (
-            ("romeo: sent, and resent", f"{sent} + {resent} = {sent + resent}", "nstat"),
+            ("romeo: sent, and retransmitted", f"{sent} + {resent} = {sent + resent}", "nstat"),
             ("the router: was given", whole(given), "tc, packets + drops"),
             ("the router: dropped", whole(dropped), "tc"),
             ("the router: passed on", whole(passed), "tc"),

@@ -73,7 +73,7 @@ def main(folders: list[str]) -> int:
         if len(lines) > most:
             print("\n".join(lines))
             status = 1
-        print(f"{len(lines)} {kind} to mend, at most {most}")
+        print(f"{len(lines)} {kind} to fix, at most {most}")
     return status
 
 

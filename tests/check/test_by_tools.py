@@ -98,7 +98,7 @@ def test_where_timeouts_rule_a_pause_is_none() -> None:
         ({"received": Amount(30_000_000, 20.0)}, "30 MB received, of 22 MB sent"),
         ({"received": Amount(22_200_000, 20.0)}, None),
         ({"received": Amount(30_000_000, 20.0), "omit_s": 5.0}, None),  # what came before counts
-        ({"retransmits": 2_000_000_000}, "2000000000 segments resent, of 22 MB sent"),
+        ({"retransmits": 2_000_000_000}, "2000000000 segments retransmitted, of 22 MB sent"),
         ({"retransmits": 14_000}, None),
         ({"rows": rows([SECOND_BYTES] * 20, cwnd_bytes=6)}, "a congestion window of 6 B"),
         ({"rows": rows([SECOND_BYTES] * 20, cwnd_bytes=88)}, None),

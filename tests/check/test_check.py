@@ -194,7 +194,7 @@ def test_tries_that_were_thrown_away_show_in_the_seeds() -> None:
     assert told(members((1, 5), (2, 5), (3, 5))) == []
 
 
-def test_a_setting_mended_for_some_trials_only_is_cherry_picking() -> None:
+def test_a_setting_fixed_for_some_trials_only_is_cherry_picking() -> None:
     mixed = members((1, 1), (2, 1), (3, 1)) + members((4, 1), offloads="on")
     assert told(mixed) == ["cherry-picking"]
     assert "trial 4: offloads=on" in check_set(LAB, mixed)[0].finding.measured

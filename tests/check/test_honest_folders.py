@@ -12,7 +12,7 @@ from measuretwice.runs.folder import PLAN, raw_folder
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "sample-data"
-# Runs that were as they should be, some of each lab: with the lab's own settings, and mended ones.
+# Runs that were as they should be, some of each lab: with the lab's own settings, and fixed ones.
 SETS = (
     "00-calibrate/readings", "01-mathis/case-0*-fixed", "01-mathis/offloads-off", "02-buffers/each-once",
     "03-scale/edge-once", "04-variants/signatures", "04-variants/case-0[1-5]-fixed", "05-queues/disciplines-once",

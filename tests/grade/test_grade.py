@@ -79,7 +79,7 @@ def test_an_honest_student(graded: dict[str, Any]) -> None:
     mtu = mark(ada, "mtu")
     assert mtu["shown"].startswith("yes, trial-09-mtu-broken-seed")
     assert "names the finding; quotes romeo/ss-last.txt" in mtu["diagnosed"]
-    assert mtu["mended"].startswith("yes, ")
+    assert mtu["fixed"].startswith("yes, ")
     assert mtu["again"].startswith("yes, only the mistake's settings differ")
     assert "in the lab book after hint 1" in mtu["diagnosed"]
     # A quarter of what the ladder has of two points is certain; all of it is possible.
@@ -87,7 +87,7 @@ def test_an_honest_student(graded: dict[str, Any]) -> None:
     argued = prediction(ada, "mtu")
     assert argued["predicted"].startswith("yes (number and unit, a reason)")
     assert (argued["low"], argued["high"], argued["points"]) == (0.25, 0.5, 0.5)
-    # Shown, mended, and not a word about it: nothing above Shown is possible.
+    # Shown, fixed, and not a word about it: nothing above Shown is possible.
     offload = mark(ada, "offload")
     assert offload["diagnosed"] == "no: not answered after hint 3"
     assert (offload["low"], offload["high"]) == (0.75, 0.75)
@@ -248,7 +248,7 @@ def test_a_run_handed_in_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
-    """One fixed run of five raises no finding, and is no proof that anything was mended."""
+    """One fixed run of five raises no finding, and is no proof that anything was fixed."""
     for stage in ("broken", "fixed"):
         found = sorted((ROOT / f"sample-data/01-mathis/case-13-{stage}").glob("trial-*"))
         for run in found:
@@ -258,9 +258,9 @@ def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
     document = json.loads(grade(tmp_path / "in", "--json", root=bare).stdout)
     part, whole = document["students"]
     assert mark(whole, "cherry-picking")["shown"].startswith("yes")
-    assert mark(whole, "cherry-picking")["mended"].startswith("yes")
+    assert mark(whole, "cherry-picking")["fixed"].startswith("yes")
     assert mark(part, "cherry-picking")["shown"].startswith("yes")
-    assert mark(part, "cherry-picking")["mended"] == "no"
+    assert mark(part, "cherry-picking")["fixed"] == "no"
 
 
 def test_files_of_a_testbed(bare: Path, tmp_path: Path) -> None:

@@ -64,12 +64,12 @@ def mark(root: Path, folder: Path) -> dict[str, Any]:
 def test_a_right_answer_stands_for_a_fixed_run(bare: Path, tmp_path: Path) -> None:
     right = f"Judgement: c, {given():.3g}"
     found = mark(bare, hand_in(tmp_path / "right" / "ada", "Diagnosis: the delay", right))
-    assert found["mended"].startswith("yes, answered right: c, "), found
+    assert found["fixed"].startswith("yes, answered right: c, "), found
     assert found["again"].startswith("yes"), found
     # Somebody else's number is no answer of these runs'.
     wrong = f"Judgement: c, {2 * given():.3g}"
     missed = mark(bare, hand_in(tmp_path / "wrong" / "ada", "Diagnosis: the delay", wrong))
-    assert missed["mended"].startswith("no: answered c, "), missed
+    assert missed["fixed"].startswith("no: answered c, "), missed
     assert missed["high"] < found["high"]
 
 
@@ -100,7 +100,7 @@ def test_an_answer_by_the_recorded_runs_is_marked_as_one(tmp_path: Path) -> None
     diagnosed = "Diagnosis: the sum can't differ"
     right = f"Judgement: c, {given():.3g} times (by the recorded runs)"
     found = mark(ROOT, book_alone(tmp_path / "right" / "ada", diagnosed, right))
-    assert found["mended"].startswith("in part, answered right, but not by own runs: c, "), found
+    assert found["fixed"].startswith("in part, answered right, but not by own runs: c, "), found
     assert (found["low"], found["high"]) == (0, found["points"] / 2)
     wrong = f"Judgement: c, {2 * given():.3g} times (by the recorded runs)"
     unmarked = f"Judgement: c, {given():.3g} times"
@@ -116,4 +116,4 @@ def test_an_answer_by_the_recorded_runs_is_marked_as_one(tmp_path: Path) -> None
 def test_an_answer_is_read_as_it_was_written() -> None:
     notes = read_notes("## Case 2: x\n\n- Judgement: b, 3.1 times\n- Judgement: c\n")[2]
     assert notes.judgements == ["b, 3.1 times", "c"]
-    assert not notes.mended
+    assert not notes.fixed

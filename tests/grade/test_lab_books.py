@@ -110,27 +110,27 @@ def test_a_class(solved: Path, bare: Path, tmp_path: Path) -> None:
     assert all(mark["low"] == 0.375 for mark in ladders.values())
     assert "after hint 3; 25% off" in ladders["told"]["diagnosed"]
     assert "after hint 1" in ladders["argued"]["diagnosed"]
-    assert all(mark["mended"].startswith("yes, case-05-trial-09") for mark in ladders.values())
+    assert all(mark["fixed"].startswith("yes, case-05-trial-09") for mark in ladders.values())
     page = (tmp_path / "in-grades/grades.html").read_text()
     assert "Nobody is marked by luck" in page
 
 
-def test_shown_is_not_mended(bare: Path, tmp_path: Path) -> None:
+def test_shown_is_not_fixed(bare: Path, tmp_path: Path) -> None:
     case_run("case-05-broken", tmp_path / "in/ada")
     case_run("case-05-fixed", tmp_path / "in/ada")
-    text = book(ARGUED, "Run: x: 30", "Diagnosis: the interface", "Shown: the mended run")
+    text = book(ARGUED, "Run: x: 30", "Diagnosis: the interface", "Shown: the fixed run")
     (tmp_path / "in/ada/mathis/lab-book.md").write_text(text)
     _, ladder = marks(graded(bare, tmp_path / "in")["ada"])
-    assert ladder["mended"].startswith("no: shown, not the student's own change")
+    assert ladder["fixed"].startswith("no: shown, not the student's own change")
     assert ladder["high"] == 0.75
 
 
-def test_a_mistake_in_a_set_may_be_mended_by_the_shown_runs(bare: Path, tmp_path: Path) -> None:
+def test_a_mistake_in_a_set_may_be_fixed_by_the_shown_runs(bare: Path, tmp_path: Path) -> None:
     for stage in ("broken", "fixed"):
         for run in sorted((SAMPLES / f"case-13-{stage}").glob("trial-*")):
             shutil.copytree(run, tmp_path / f"in/ada/mathis/{stage}-{run.name}")
     _, ladder = marks(graded(bare, tmp_path / "in")["ada"], 13)
-    assert ladder["mended"].startswith("yes, shown: by hand")
+    assert ladder["fixed"].startswith("yes, shown: by hand")
     assert ladder["high"] == ladder["points"]
 
 
@@ -145,7 +145,7 @@ def test_an_old_hand_in_loses_nothing(bare: Path, tmp_path: Path) -> None:
     prediction, ladder = marks(ada)
     assert (prediction["low"], prediction["high"]) == (0, prediction["points"])
     assert "nothing is lost by that" in prediction["predicted"]
-    assert ladder["mended"].startswith("yes, ")
+    assert ladder["fixed"].startswith("yes, ")
     assert ladder["low"] == 0.375
     assert any("before there were lab books" in line for line in ada["notes"])
     done = call_lab("grade", tmp_path / "in", "--lab", "mathis", MEASURETWICE_ROOT=str(bare))
@@ -339,8 +339,8 @@ def test_a_hand_in_from_the_first_run_on(tmp_path: Path) -> None:
     path.write_text(path.read_text() + "- Diagnosis: each direction waits the whole time\n")
     plan = json.loads((run / "plan.json").read_text())
     change = f"delay_ms={plan['params']['rtt_ms'] / 2}"
-    mended = call_lab("run", "mathis", "--case", "7", "--set", change, "--out", out)
-    assert mended.returncode == 0, mended.stderr
+    fixed = call_lab("run", "mathis", "--case", "7", "--set", change, "--out", out)
+    assert fixed.returncode == 0, fixed.stderr
     (own,) = set((out / "mathis").glob("case-07-*")) - {run}
     assert "nothing is off any more" in call_lab("check", own).stdout
     assert call_lab("report", out / "mathis", "--author", "Ada").returncode == 0
@@ -354,7 +354,7 @@ def test_a_hand_in_from_the_first_run_on(tmp_path: Path) -> None:
     predicted, ladder = marks(ada, 7)
     assert predicted["predicted"].startswith("yes (number and unit, a reason)")
     assert "in the lab book after hint 1" in ladder["diagnosed"]
-    assert ladder["mended"].startswith("yes, case-07")
+    assert ladder["fixed"].startswith("yes, case-07")
     assert ladder["again"].startswith("yes")
     assert ladder["low"] > 0
     assert ladder["high"] == ladder["points"]

@@ -159,7 +159,7 @@ def test_a_wrong_number_is_one_line(tmp_path: Path, number: str) -> None:
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Class:
-    return make_class(tmp_path_factory.mktemp("again") / "it", 3, 10, mended=())
+    return make_class(tmp_path_factory.mktemp("again") / "it", 3, 10, fixed=())
 
 
 @pytest.mark.nightly(

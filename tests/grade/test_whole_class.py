@@ -24,7 +24,7 @@ from measuretwice.grading.rerun import FILE
 @pytest.fixture(scope="module")
 def cheated(tmp_path_factory: pytest.TempPathFactory) -> Class:
     folder = tmp_path_factory.mktemp("class") / "it"
-    made_class = make_class(folder, len(CHEATS) + len(HONEST), 10, mended={VICTIM, "s1008"})
+    made_class = make_class(folder, len(CHEATS) + len(HONEST), 10, fixed={VICTIM, "s1008"})
     cheat(made_class)
     return made_class
 

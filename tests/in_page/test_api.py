@@ -98,7 +98,7 @@ def test_a_question_is_judged_by_the_readers_own_runs(worker: Worker) -> None:
     assert "Case 5 is solved: answered right" in right["outcome"]
     assert "Case 5 is solved" in worker.ask("check", lab="queues", folders=[folder])["said"]
     notes = read_notes((worker.runs / "queues/lab-book.md").read_text(encoding="utf-8"))[5]
-    assert notes.mended
+    assert notes.fixed
     assert len(notes.judgements) == 2
 
 
@@ -116,11 +116,11 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     assert end["said"].startswith("Goodput. You predicted: 66 Mbit/s, by the model. Measured: ")
     assert "- Prediction: 66 Mbit/s, by the model\n" in worker.book
     worker.ask("check", lab="mathis", folders=[first], hint=1)
-    mended = worker.run(
+    fixed = worker.run(
         "mathis", "01-mathis/case-05-fixed", case=5, seed=1, changes=["mtu_bytes=4352"]
     )
     worker.ask("finish")
-    answer = worker.ask("check", lab="mathis", folders=[mended], diagnoses={"5": "the MTU"})
+    answer = worker.ask("check", lab="mathis", folders=[fixed], diagnoses={"5": "the MTU"})
     assert [document["findings"] for document in answer["documents"]] == [[]]
     assert "nothing is off any more" in answer["said"]
     found = worker.ask("results", lab="mathis", case=5)
@@ -136,7 +136,7 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     with zipfile.ZipFile(packed) as archive:
         assert archive.testzip() is None
         archive.extractall(tmp_path / "handed-in")
-    assert "nothing is off any more" in said_here("check", tmp_path / "handed-in/mathis" / mended)
+    assert "nothing is off any more" in said_here("check", tmp_path / "handed-in/mathis" / fixed)
     report = (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
     assert "Case 5" in report
     assert "a page draws none" in report
@@ -218,10 +218,10 @@ def test_a_solved_case_says_where_the_model_makes_no_claim(worker: Worker) -> No
         "Share of pings lost. You predicted: 1.6 Mbit/s. Measured: 0 (1 = all). "
         "The question asks for 0 to 1, or in %, so the two can't be compared."
     )
-    mended = worker.run(
+    fixed = worker.run(
         "mathis", "01-mathis/case-01-fixed", case=1, seed=1, changes=["loss_percent=15.66"]
     )
-    text = worker.ask("check", lab="mathis", folders=[mended])["said"]
+    text = worker.ask("check", lab="mathis", folders=[fixed])["said"]
     assert "nothing is off any more: share of pings lost 0 (1 = all) before, 0." in text
     assert "Not compared with the model: p is 0.157: from p = 0.02 on, timeouts rule" in text
 
@@ -325,7 +325,7 @@ def test_a_diagnosis_after_the_last_hint_is_noted_too(worker: Worker) -> None:
 
 
 def test_hints_opened_on_a_page_come_before_the_diagnosis(worker: Worker) -> None:
-    """A hint says nothing more than one that was taken already, and costs nothing once the case is mended."""
+    """A hint says nothing more than one that was taken already, and costs nothing once the case is fixed."""
     worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     worker.ask("finish")
     worker.ask("note", lab="mathis", hints={"5": "2", "6": "4", "99": "1", "first": "1"})
@@ -503,7 +503,7 @@ def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     problem = worker.problem("plan", lab="variants", trials="7", changes=["relay=on"])
     assert problem.startswith("relay=on is too much for the browser's machine: use the virtual")
     words = LabContext(ROOT, load_lab(ROOT, "variants"), runs_here=True)
-    first, mended = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
+    first, fixed = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
     assert first.startswith("This network is too large for the machine in a page. Use a terminal")
-    assert "data-here=" in mended
+    assert "data-here=" in fixed
     assert "data-here=" in fix_run(words, "terminated-tcp", diagnosed=True)

@@ -42,7 +42,7 @@ def test_a_page_has_the_field_for_how_many_runs_where_its_words_name_it() -> Non
     ):
         lab = load_lab(ROOT, lab_name)
         here, elsewhere = (LabContext(ROOT, lab, runs_here=there) for there in (True, False))
-        assert "&quot;kind&quot;: &quot;mend&quot;" in more_runs(here, name)
+        assert "&quot;kind&quot;: &quot;fix&quot;" in more_runs(here, name)
         assert "the field *How many runs of each trial*" in to_change(here, name)
         assert more_runs(elsewhere, name) == ""
         assert "the field" not in to_change(elsewhere, name)
@@ -103,7 +103,7 @@ def test_a_case_is_solved_by_how_many_runs_there_are(
     assert f"Case {case} is solved" in said
     place = worker.runs / lab_name
     notes = read_notes((place / "lab-book.md").read_text(encoding="utf-8"))[case]
-    assert (notes.mended, len(notes.of("Run"))) == (True, len({*first, *runs}))
+    assert (notes.fixed, len(notes.of("Run"))) == (True, len({*first, *runs}))
     assert notes.of("Prediction") == ["5", "6"]
     # Some of the runs have a mean of their own, which is no second outcome.
     found(worker, lab_name, [run for run in runs if f"-seed{repeat}-" not in run])

@@ -236,7 +236,7 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     "by day a case is solved with own scripts in virtual time (run/test_edit.py); the other tests here type into live terminals"
 )
 def test_a_case_is_solved_by_hand_with_own_scripts(checkout: Checkout) -> None:
-    """A command typed in a live lab mends a case; what is typed may be the student's own script."""
+    """A command typed in a live lab fixes a case; what is typed may be the student's own script."""
     assert checkout.run("edit", "mathis").returncode == 0
     script = checkout.folder / "runs/mathis/edit/nodes/router.sh"
     script.write_text(script.read_text() + "echo this is mine\n")
@@ -270,9 +270,9 @@ def test_a_case_is_solved_by_hand_with_own_scripts(checkout: Checkout) -> None:
     assert "The setting is delay_ms = " in wrong.stdout
     assert re.search("in lines [0-9]+ and [0-9]+ of router.sh", wrong.stdout)
     assert "on a node, before the script's command: DELAY_MS=;" in wrong.stdout
-    mended = measure("DELAY_MS=")
-    assert "no finding" in mended
-    assert "Case 7: nothing is off any more, by hand" in mended
+    fixed = measure("DELAY_MS=")
+    assert "no finding" in fixed
+    assert "Case 7: nothing is off any more, by hand" in fixed
     book = (checkout.folder / "runs/mathis/lab-book.md").read_text()
     assert "- Outcome: nothing is off any more, by hand" in book
     checkout.run("down")

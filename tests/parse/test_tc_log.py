@@ -69,10 +69,10 @@ OLD = """[{"kind":"htb","handle":"1:","dev":"eth2","root":true,"refcnt":2,"optio
 """
 
 
-def test_json_of_2018_is_mended() -> None:
-    mended = as_snapshots(OLD, "tc.json")
-    assert json.loads(mended)
-    htb, netem, red, noqueue = parse_snapshots(mended, "tc.json")
+def test_json_of_2018_is_put_right() -> None:
+    fixed = as_snapshots(OLD, "tc.json")
+    assert json.loads(fixed)
+    htb, netem, red, noqueue = parse_snapshots(fixed, "tc.json")
     assert (htb.kind, htb.options["default"], noqueue.options) == ("htb", "0x3", {})
     assert (netem.limit_packets, netem.delay_s, netem.jitter_s) == (1000, 0.02, 0.005)
     assert (netem.loss_ratio, netem.rate_bps, netem.sent_packets) == (0.001, 10e6, 1)

@@ -258,8 +258,8 @@ def test_a_case_from_prediction_to_report(release: Path) -> None:
         done = lab_of(release, *words)
         assert done.returncode == code, (words, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
-    (mended,) = set((release / "runs/mathis").glob("case-05-*")) - {run}
-    done = lab_of(release, "check", str(mended))
+    (fixed,) = set((release / "runs/mathis").glob("case-05-*")) - {run}
+    done = lab_of(release, "check", str(fixed))
     assert "nothing is off any more" in done.stdout
     assert "1 of 13" in lab_of(release, "progress", "mathis").stdout
 

@@ -58,9 +58,9 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     # Without --seed the book's own is taken.
     own = lab("run", "mathis", "--case", "5", "--set", "mtu_bytes=4352", *out)
     assert own.returncode == 0, own.stderr
-    [mended] = {*book.parent.glob("case-05-*")} - {run}
-    assert "-seed77-" in mended.name
-    checked = lab("check", str(mended))
+    [fixed] = {*book.parent.glob("case-05-*")} - {run}
+    assert "-seed77-" in fixed.name
+    checked = lab("check", str(fixed))
     assert checked.returncode == 0
     assert "nothing is off any more" in checked.stdout
 
@@ -91,7 +91,7 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
 @pytest.mark.nightly("the same in a page, from recorded runs: tests/in_page/test_api.py")
 @pytest.mark.kernel
 @pytest.mark.slow
-def test_a_claim_made_afterwards_mends_no_case(tmp_path: Path) -> None:
+def test_a_claim_made_afterwards_fixes_no_case(tmp_path: Path) -> None:
     case = ["run", "mathis", "--case", "12", "--seed", "77", "--out", str(tmp_path / "runs")]
     book = tmp_path / "runs/mathis/lab-book.md"
     assert lab(*case).returncode == 0
@@ -235,7 +235,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     book.write_text(
         book.read_text()
         + "\n## Case 1: one\n\n- Outcome: nothing is off any more\n"
-        + "\n## Case 2: two\n\n- Shown: the mended run\n"
+        + "\n## Case 2: two\n\n- Shown: the fixed run\n"
     )
     progress = lab("progress", "queues", *out).stdout
     assert "./lab start queues shows what your last cases did to it." in progress

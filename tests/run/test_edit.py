@@ -164,24 +164,24 @@ def test_a_case_is_solved_with_own_scripts(tmp_path: Path) -> None:
     assert call_lab("check", forgotten).returncode == 1
     change(out, "juliet", *WIDER)
     assert call_lab("run", "mathis", "--case", "5", "--out", out).returncode == 0
-    [mended] = {*(out / "mathis").glob("case-05-*")} - {first, forgotten}
-    checked = call_lab("check", mended)
+    [fixed] = {*(out / "mathis").glob("case-05-*")} - {first, forgotten}
+    checked = call_lab("check", fixed)
     assert checked.returncode == 0, checked.stdout
     assert "nothing is off any more" in checked.stdout
     plan, provenance = (
-        json.loads((mended / f"{name}.json").read_text()) for name in ("plan", "provenance")
+        json.loads((fixed / f"{name}.json").read_text()) for name in ("plan", "provenance")
     )
     assert set(plan["edited"]) == {"juliet.sh", "romeo.sh", "router.sh"}
     assert provenance["edited"] == plan["edited"]
     assert with_unlisted(plan)["params"]["mtu_bytes"] == 1500
-    assert '+  ip link set dev "$to_juliet" mtu 4352' in (mended / "edit.diff").read_text()
-    assert not (mended / EDITED).exists()
+    assert '+  ip link set dev "$to_juliet" mtu 4352' in (fixed / "edit.diff").read_text()
+    assert not (fixed / EDITED).exists()
     assert "own juliet.sh" in (out / "mathis/lab-book.md").read_text()
     # The lab's own again, where that is asked for: it is measured already.
     plain = call_lab("run", "mathis", "--case", "5", "--no-edit", "--out", out)
     assert "1 of 1 are measured already" in plain.stderr
     handed_in = tmp_path / "handed-in"
-    shutil.copytree(mended, handed_in / mended.name)
+    shutil.copytree(fixed, handed_in / fixed.name)
     contents = read_submission(ROOT, [handed_in], tmp_path / "tree")
     [run] = contents.runs
     assert run.stage is None

@@ -135,8 +135,8 @@ def test_a_person_is_asked_at_the_terminal(tmp_path: Path) -> None:
 def test_the_old_way_solves_it_too(tmp_path: Path) -> None:
     case = Played(tmp_path, "queues", 5)
     assert "Mean of host-1's rates: " in case.first.stdout
-    mended = lab("run", "queues", "--case", "5", "--set", "average=seconds", *case.out)
-    assert mended.returncode == 0, mended.stderr
+    fixed = lab("run", "queues", "--case", "5", "--set", "average=seconds", *case.out)
+    assert fixed.returncode == 0, fixed.stderr
     done = lab("check", *case.runs)
     assert done.returncode == 0, done.stdout
     assert "Case 5 is solved, by case-05-" in done.stdout

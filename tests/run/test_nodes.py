@@ -261,7 +261,7 @@ def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
         ip -n romeo addr add 10.10.1.100/24 dev eth0
         ip -n romeo addr del 10.99.0.1/24 dev eth0
         ip -n romeo route add default via 10.10.1.1
-        state >after-mending
+        state >after-fixing
 
         set -m
         timed Ctrl-C
@@ -288,7 +288,7 @@ def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
     assert (tmp_path / "status-wrong").read_text() == "2\n"
     assert (tmp_path / "status-ctrl-c").read_text() == "130\n"
     assert (tmp_path / "during").read_text() != (tmp_path / "before").read_text()
-    same(tmp_path, "after-measured", "after-mending", "after-ctrl-c", "after-killed")
+    same(tmp_path, "after-measured", "after-fixing", "after-ctrl-c", "after-killed")
     assert (tmp_path / "after-wrong").read_text() == (tmp_path / "before-wrong").read_text()
     for name in ("left-measured", "left-ctrl-c", "left-killed"):
         assert (tmp_path / name).read_text() == ""

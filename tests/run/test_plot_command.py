@@ -107,23 +107,23 @@ def test_whatever_their_seed_or_case_ones_own_runs_are_drawn(root: Path) -> None
 
 def test_folders_of_runs_are_stages(root: Path) -> None:
     lab = load_lab(root, LAB)
-    for stage, ratio in (("found", 4.0), ("mended", 1.25)):
+    for stage, ratio in (("found", 4.0), ("fixed", 1.25)):
         for trial in (2, 3, 7):
             write_run(root / stage / f"trial-{trial}", lab, trial, ratio)
-    done = plot(root, "As it was found=found", "mended", "--out", "to", "--json")
+    done = plot(root, "As it was found=found", "fixed", "--out", "to", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["lab"] == LAB
     assert document["files"][-2:] == ["to/stages.svg", "to/stages.csv"]
     assert all((root / file).is_file() for file in document["files"])
-    assert [run_set["title"] for run_set in document["sets"]] == ["As it was found", "mended"]
+    assert [run_set["title"] for run_set in document["sets"]] == ["As it was found", "fixed"]
     assert [len(run_set["rows"]) for run_set in document["sets"]] == [3, 3]
     assert document["sets"][1]["fit"]["constant"] == pytest.approx(1.25, 1e-3)
     assert {value["trial"] for value in document["published"]} >= {3, 5}
     text = " ".join(ElementTree.parse(root / "to" / "stages.svg").getroot().itertext())
-    for words in ("As it was found", "mended", "0 of 3", "3 of 3"):
+    for words in ("As it was found", "fixed", "0 of 3", "3 of 3"):
         assert words in text
-    assert [row["set"] for row in rows(root / "to" / "stages.csv")] == ["As it was found"] * 3 + ["mended"] * 3  # fmt: skip
+    assert [row["set"] for row in rows(root / "to" / "stages.csv")] == ["As it was found"] * 3 + ["fixed"] * 3  # fmt: skip
 
 
 def test_single_runs_are_one_set(root: Path) -> None:
@@ -190,13 +190,13 @@ def test_two_sets_of_a_lab_with_figures_of_its_own_are_never_pooled(tmp_path: Pa
     """Each has its figures under its title, of its own run only."""
     stages = {
         title: ROOT / f"sample-data/02-buffers/case-01-{stage}"
-        for title, stage in (("As found", "broken"), ("mended", "fixed"))
+        for title, stage in (("As found", "broken"), ("fixed", "fixed"))
     }
     targets = [f"{title}={folder}" for title, folder in stages.items()]
     done = call_lab("plot", *targets, "--out", "to", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "to"
-    assert {path.name for path in out.iterdir()} == {"as-found", "mended"}
+    assert {path.name for path in out.iterdir()} == {"as-found", "fixed"}
     for title, folder in stages.items():
         place = out / title.lower().replace(" ", "-")
         text = " ".join(ElementTree.parse(place / "windows-and-queue.svg").getroot().itertext())

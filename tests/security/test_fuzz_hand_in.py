@@ -81,7 +81,7 @@ BOOKS = {
 - Run: case-01-trial-05-seed4711-01234567: 5.2 Mbit/s
 - Hint: 1
 - Diagnosis: loss in percent
-- Outcome: mended
+- Outcome: fixed
 
 ## Case 12: None
 

@@ -115,17 +115,17 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     """A case's headings behind the diagnosis would tell, and a click on one would open it."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}modules/01-mathis/case-05/")
-    mend = page.locator(".md-sidebar--secondary a[href='#fix-it']")
+    fix = page.locator(".md-sidebar--secondary a[href='#fix-it']")
     predict = page.locator(".md-sidebar--secondary a[href='#predict']").first
     predict.wait_for(state="visible")
     diagnosis = page.locator(".md-sidebar--secondary a[href='#diagnosis']").first
-    assert not mend.first.is_visible()
+    assert not fix.first.is_visible()
     assert not diagnosis.is_visible()
     page.locator(".notebook[data-kind=diagnosis] textarea").fill("a guess in words")
     page.locator(".notebook[data-kind=diagnosis] button").click()
     diagnosis.wait_for(state="visible")
     page.evaluate("document.querySelector('details.behind[data-behind=diagnosis]').open = true")
-    mend.first.wait_for(state="visible")
+    fix.first.wait_for(state="visible")
     page.close()
 
 
@@ -197,7 +197,7 @@ def test_the_last_hint_comes_after_a_guess(browser: Any, address: str) -> None:
     page.close()
 
 
-def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
+def test_a_fix_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
     """The command, the copy of the scripts and the check stand where no fold hides them; settings that tell the
     cause are named behind it alone."""
     for lab, number, pitfall in CASES:

@@ -295,7 +295,7 @@ def test_a_case_is_played_on_its_page(
     if pitfall.judgement:
         said = student.answers(pitfall.judgement, tmp_path)
     else:
-        panel = student.panel("mend")
+        panel = student.panel("fix")
         times = student.changes(panel)
         if student.is_sent_to_a_terminal(panel, times):
             record_property("played", (student.case, first_s))

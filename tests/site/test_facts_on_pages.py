@@ -47,7 +47,7 @@ def test_facts_are_quoted(tmp_path: Path) -> None:
     [
         ("{{ f.weight }}", "page.md, line 1: there is no fact 'weight'"),
         ('\n{% holds "short" %}It is short.', "page.md, line 2: short is false, and the words here rest on its being true"),
-        ('{% holds "open" %}', "open can't be told"),
+        ('{% holds "open" %}', "open is undecided"),
         ('{% holds "wait" %}', "the fact 'wait' is no judgement"),
         ("---\nstory:\n  - ask: a: b\n---\n", "page.md: its front matter is no YAML"),
         ("---\nstory:\n  - ask: {{ f.weight }}\n---\n", "page.md, line 3: there is no fact 'weight'"),
@@ -57,7 +57,7 @@ def test_facts_are_quoted(tmp_path: Path) -> None:
         ("{{ f.short }}", "a judgement"),
         ("{{ f.wrong_metric }}", "'wrong-metric' is a case: say which"),
         ("{{ f.wai }}", "there is no fact 'wai'; is it 'wait'?"),
-        ('{% holds "not open" %}', "open can't be told"),
+        ('{% holds "not open" %}', "open is undecided"),
         ('!!! verdit "short"\n    a\n', "no blocks '!!! verdit': is it '!!! verdict'?"),
     ],
 )  # fmt: skip

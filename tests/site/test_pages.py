@@ -92,7 +92,7 @@ def test_every_page_that_the_checker_names_exists(student: Path) -> None:
 
 
 def test_pitfalls_keep_their_order(student: Path) -> None:
-    """Predict, run, see, hints, diagnosis, mend, run again; nothing is told before it is asked."""
+    """Predict, run, see, hints, diagnosis, fix, run again; nothing is told before it is asked."""
     wanted = "predict run what-you-see hints diagnosis fix-it run-again".split()
     for lab in LABS.values():
         for pitfall in lab.file.pitfalls:

@@ -165,33 +165,33 @@ def case_page(page: Any, address: str, case: str) -> tuple[Any, Any]:
 
 
 def test_a_page_says_how_long_many_runs_take_and_what_is_quicker(page: Any, address: str) -> None:
-    first, mend = case_page(page, address, "02-buffers/case-06")
-    many = mend.get_by_label("How many runs of each trial")
+    first, fix = case_page(page, address, "02-buffers/case-06")
+    many = fix.get_by_label("How many runs of each trial")
 
     def says(text: str) -> None:
-        mend.locator(".here-says", has_text=text).wait_for()
+        fix.locator(".here-says", has_text=text).wait_for()
 
     def names(command: str) -> None:
-        mend.locator(f'.here-says code:text-is("{command}")').wait_for()
+        fix.locator(f'.here-says code:text-is("{command}")').wait_for()
 
     says("These 2 runs take about 5 minutes.")
-    assert not mend.locator(".here-says code").count()
+    assert not fix.locator(".here-says code").count()
     many.fill("30")
     says("These 60 runs take about 2.4 hours. That is long for a page.")
     names("./lab run buffers --case 6 --repeat 30")
-    mend.get_by_label("Seed,").fill("77")
-    mend.locator(".here-setting .here-name").fill("duration_s")
-    mend.locator(".here-setting input:not(.here-name)").fill("60")
+    fix.get_by_label("Seed,").fill("77")
+    fix.locator(".here-setting .here-name").fill("duration_s")
+    fix.locator(".here-setting input:not(.here-name)").fill("60")
     names("./lab run buffers --case 6 --set duration_s=60 --seed 77 --repeat 30")
     for wrong in ("0", "1.5", "10001"):
         many.fill(wrong)
         says("These 2 runs take")
-        mend.get_by_role("button", name="Run it here").click()
+        fix.get_by_role("button", name="Run it here").click()
         says("How many runs is a whole number from 1 to 10000.")
     # A first try takes it as well; a case that is shown has its own.
     assert first.get_by_label("How many runs of each trial").count() == 1
-    first, mend = case_page(page, address, "01-mathis/case-05")
-    mend.get_by_label("How many runs, with").fill("3")
+    first, fix = case_page(page, address, "01-mathis/case-05")
+    fix.get_by_label("How many runs, with").fill("3")
     says("These 3 runs take")
     shown = page.locator('.here[data-here*="show"]').first
     # It stands in a tab that isn't chosen.
@@ -209,31 +209,31 @@ A_SET_OF_RUNS_S = 590
 def test_a_case_is_solved_by_how_many_runs_there_are(page: Any, address: str) -> None:
     """Cancelled in the middle, it goes on with the rest."""
     page.set_default_timeout(1000 * A_SET_OF_RUNS_S)
-    _, mend = case_page(page, address, "01-mathis/case-13")
-    press = mend.get_by_role("button", name="Run it here")
+    _, fix = case_page(page, address, "01-mathis/case-13")
+    press = fix.get_by_role("button", name="Run it here")
 
     def says(text: str | re.Pattern[str]) -> None:
-        mend.locator(".here-says", has_text=text).wait_for()
+        fix.locator(".here-says", has_text=text).wait_for()
 
     says("These 5 runs take about")
     press.click()
     says("or say how many runs there are to be")
-    mend.get_by_label("How many runs of each trial").fill("2")
+    fix.get_by_label("How many runs of each trial").fill("2")
     says("These 10 runs take about")
     press.click()
     says(re.compile(r"Run 2 of 10: \d+ of about \d+ s in .*, about .* to go for all of them"))
-    mend.get_by_role("button", name="Cancel").click()
+    fix.get_by_role("button", name="Cancel").click()
     says("Cancelled.")
     press.click()
     says("Run 2 of 10: ")
     says("Done. Is the case solved?")
-    runs = mend.locator("table").first.locator("thead th").all_inner_texts()
+    runs = fix.locator("table").first.locator("thead th").all_inner_texts()
     assert runs[1:] == [f"run {n}" for n in range(1, 11)]
-    seeds = mend.locator("table").first.locator("tr", has_text="seed").locator("td")
+    seeds = fix.locator("table").first.locator("tr", has_text="seed").locator("td")
     assert len(set(seeds.all_inner_texts())) == 2
-    mend.get_by_role("button", name="Is something off?").click()
-    mend.get_by_text("Case 13 is solved").wait_for()
-    assert not mend.locator(".here-finding").count()
+    fix.get_by_role("button", name="Is something off?").click()
+    fix.get_by_text("Case 13 is solved").wait_for()
+    assert not fix.locator(".here-finding").count()
 
 
 @pytest.mark.nightly(
@@ -301,7 +301,7 @@ OWN = """(async () => {
 @pytest.mark.nightly(
     "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_api.py: a case up to its hand-in"
 )
-def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: Path) -> None:
+def test_a_case_from_prediction_to_fixed_run_and_hand_in(page: Any, tmp_path: Path) -> None:
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     page.locator(".notebook input").first.fill("0.05 Mbit/s, by the model")
     page.locator(".notebook button").first.click()
@@ -309,7 +309,7 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     # Nobody sees another's result before their own.
     page.get_by_text("The recorded run stays folded until you write down").wait_for()
     assert recorded.get_attribute("open") is None
-    first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
+    first, fix = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
     first.get_by_role("button", name="My run’s values").click()
     dealt = first.get_by_text("Your own run has ")
     dealt.wait_for()
@@ -325,23 +325,23 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     first.get_by_text("hint 1:").wait_for()
     assert "timestamps (" not in first.inner_text()
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    mend.get_by_role("button", name="Run it here").click()
-    assert "Change something first" in mend.inner_text()
-    mend.locator(".here-setting .here-name").fill("timestamps")
-    mend.locator(".here-setting input:not(.here-name)").fill("perhaps")
-    mend.get_by_role("button", name="Run it here").click()
-    mend.locator(".here-says", has_text="expected one of").wait_for()
-    mend.locator(".here-setting input:not(.here-name)").fill("off")
-    mend.get_by_role("button", name="Run it here").click()
-    mend.locator('.here-says:has-text("Done. Is the case solved?")').wait_for()
-    mend.get_by_role("button", name="Is something off?").click()
-    mend.get_by_text("nothing is off any more").wait_for()
+    fix.get_by_role("button", name="Run it here").click()
+    assert "Change something first" in fix.inner_text()
+    fix.locator(".here-setting .here-name").fill("timestamps")
+    fix.locator(".here-setting input:not(.here-name)").fill("perhaps")
+    fix.get_by_role("button", name="Run it here").click()
+    fix.locator(".here-says", has_text="expected one of").wait_for()
+    fix.locator(".here-setting input:not(.here-name)").fill("off")
+    fix.get_by_role("button", name="Run it here").click()
+    fix.locator('.here-says:has-text("Done. Is the case solved?")').wait_for()
+    fix.get_by_role("button", name="Is something off?").click()
+    fix.get_by_text("nothing is off any more").wait_for()
     page.locator(".notebook textarea").fill("an option takes 12 B of each segment")
     page.locator(".notebook button").nth(1).click()
     with page.expect_download():
-        mend.get_by_role("button", name="Save my runs").click()
-    mend.get_by_text("Saved as mathis-runs.zip: 2 runs, your lab book and report.html.").wait_for()
-    mend.get_by_text("answer them on the module's page Questions").wait_for()
+        fix.get_by_role("button", name="Save my runs").click()
+    fix.get_by_text("Saved as mathis-runs.zip: 2 runs, your lab book and report.html.").wait_for()
+    fix.get_by_text("answer them on the module's page Questions").wait_for()
     page.goto(page.url.replace("case-04", "questions"))
     answer = page.get_by_label("Your answer to question 1", exact=True)
     # Kept as it is typed: a phone may end a tab at any time.
@@ -393,11 +393,11 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     page.context.set_offline(False)
     # A claim changes no packet: nothing is measured for it.
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    mend = page.locator(".here[data-here]").nth(1)
-    mend.locator(".here-setting .here-name").fill("constant_claimed")
-    mend.locator(".here-setting input:not(.here-name)").fill("1.31")
-    mend.get_by_role("button", name="Run it here").click()
-    mend.locator(".here-says", has_text="Nothing was measured again").wait_for()
+    fix = page.locator(".here[data-here]").nth(1)
+    fix.locator(".here-setting .here-name").fill("constant_claimed")
+    fix.locator(".here-setting input:not(.here-name)").fill("1.31")
+    fix.get_by_role("button", name="Run it here").click()
+    fix.locator(".here-says", has_text="Nothing was measured again").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
     panel.get_by_role("button", name="Forget my runs").click()
     panel.get_by_text("Forgotten.").wait_for()
@@ -654,11 +654,11 @@ def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:
     """No connection comes up where all packets are lost: iperf3's server waits for one for ever."""
     ready(page)
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    mend = page.locator(".here[data-here]").nth(1)
-    mend.locator(".here-setting .here-name").fill("loss_percent")
-    mend.locator(".here-setting input:not(.here-name)").fill("100")
-    mend.get_by_role("button", name="Run it here").click()
-    mend.locator(".here-says", has_text="perhaps no connection came up").wait_for()
+    fix = page.locator(".here[data-here]").nth(1)
+    fix.locator(".here-setting .here-name").fill("loss_percent")
+    fix.locator(".here-setting input:not(.here-name)").fill("100")
+    fix.get_by_role("button", name="Run it here").click()
+    fix.locator(".here-says", has_text="perhaps no connection came up").wait_for()
     assert "loss_percent" not in book_of(page)
 
 

@@ -62,7 +62,7 @@ def recorded_sample_reseeded(class_: Class, who: str) -> None:
 
 
 def fixed_as_broken(class_: Class, who: str) -> None:
-    """All that is said of the mended run is said as of the broken one."""
+    """All that is said of the fixed run is said as of the broken one."""
     shutil.rmtree(run_of(class_, who, "broken"))
     broken = plan_of(class_.runs[who, "broken"])
     replan(run_of(class_, who, "fixed"), True, stage="broken", params=broken.params)

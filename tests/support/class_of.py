@@ -70,11 +70,11 @@ def ids(number: int) -> list[str]:
 
 
 def make_class(
-    folder: Path, number: int, duration_s: int, mended: Collection[str] | None = None
+    folder: Path, number: int, duration_s: int, fixed: Collection[str] | None = None
 ) -> Class:
     """Run what a class of that many students runs, and lay it out as they would hand it in; all are honest.
 
-    A run is so long: its losses must be enough. Everybody shows the mistake, and those in `mended` (None: all) mended it.
+    A run is so long: its losses must be enough. Everybody shows the mistake, and those in `fixed` (None: all) fixed it.
     """
     lab = load_lab(ROOT, "mathis")
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def make_class(
     jobs = {
         (who, stage): job_of(batch, seed, stage, duration_s)
         for who, seed in seeds.items()
-        for stage in (BOTH if mended is None or who in mended else BOTH[:1])
+        for stage in (BOTH if fixed is None or who in fixed else BOTH[:1])
     }
     run_all(list(jobs.values()))
     class_ = Class(folder, lab, seeds, {key: job.folder for key, job in jobs.items()}, duration_s)

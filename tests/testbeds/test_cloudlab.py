@@ -29,7 +29,7 @@ RSPEC = "{http://www.geni.net/resources/rspec/3}"
 EMULAB = "{http://www.protogeni.net/resources/rspec/ext/emulab/1}"
 # What geni-lib 0.9.9.4, the newest on PyPI, needs on Python 3: it was written for 2.7.
 PACKAGES = ("geni-lib==0.9.9.4", "lxml==6.1.3", "six==1.17.0")
-MENDS = {
+PATCHES = {
     "geni/portal.py": (r"(?m)^( +)print (.+)$", r"\1print(\2)"),
     "geni/rspec/pg.py": (r"self\.toXMLString\(True\)", "self.toXMLString(True, ucode=True)"),
 }
@@ -174,14 +174,14 @@ def leaves(element: ET.Element) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="session")
 def geni_lib(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """geni-lib from the package registry, mended in the two places where it needs Python 2."""
+    """geni-lib from the package registry, fixed in the two places where it needs Python 2."""
     folder = tmp_path_factory.mktemp("geni-lib")
     for wheel in download(folder, *PACKAGES):
         zipfile.ZipFile(wheel).extractall(folder / "lib")
-    for name, (pattern, by) in MENDS.items():
+    for name, (pattern, by) in PATCHES.items():
         path = folder / "lib" / name
         text, count = re.subn(pattern, by, path.read_text(encoding="utf-8"))
-        assert count, f"{name} needs no mending any more"
+        assert count, f"{name} needs no patch any more"
         path.write_text(text, encoding="utf-8")
     return folder / "lib"
 

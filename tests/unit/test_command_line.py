@@ -1,4 +1,4 @@
-"""Wrong usage: one line that says what and how to mend it, exit 2, nothing on stdout."""
+"""Wrong usage: one line that says what and how to fix it, exit 2, nothing on stdout."""
 
 import re
 from pathlib import Path

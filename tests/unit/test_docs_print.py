@@ -111,7 +111,7 @@ CASE = """\
 
 
 def case_page() -> str:
-    folded = f'{folded_behind("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Mend it\n\nso\n\n{FOLD_END}'
+    folded = f'{folded_behind("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Fix it\n\nso\n\n{FOLD_END}'
     return CASE.format(
         seen=f"{folded_behind('prediction')}\nseen\n\n{FOLD_END}",
         hints=hints_of_case("a 1", ["look", "compare", "the cause"]),

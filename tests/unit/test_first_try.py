@@ -238,7 +238,7 @@ def test_a_run_that_is_broken_off_keeps_the_prediction(
     assert LabBook(tmp_path / MATHIS.name, MATHIS).open() == 7
 
 
-def test_it_says_which_mends_were_used() -> None:
+def test_it_says_which_fixes_were_used() -> None:
     assert changes_by_cases(MATHIS, plan_try(MATHIS, ())) == ""
     number = MATHIS.case_number(MATHIS.pitfall("offload"))
     words = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, number + 1)}))

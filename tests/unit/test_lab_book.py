@@ -50,10 +50,10 @@ def test_what_a_student_wrote_is_read_as_it_stands() -> None:
     notes = read_notes(WRITTEN)
     assert sorted(notes) == [3, 11]
     assert notes[3].prediction == "1,200 Mbit/s, or a little less"
-    assert (notes[3].hints, notes[3].diagnosis, notes[3].mended) == (2, None, False)
+    assert (notes[3].hints, notes[3].diagnosis, notes[3].fixed) == (2, None, False)
     assert notes[11].prediction is None
     assert notes[11].diagnosis == "**another connection**, by its port"
-    assert notes[11].mended
+    assert notes[11].fixed
     assert read_seed(WRITTEN) == 4711
 
 

@@ -101,7 +101,7 @@ def test_ideal_reno_under_random_loss_has_the_papers_constant(name: str, step: i
 
 
 def test_todays_reno_is_the_ideal_one_where_loss_is_rare() -> None:
-    """Noticing and mending a loss takes a few round trips of many hundred."""
+    """Noticing and repairing a loss takes a few round trips of many hundred."""
     for step in (1, 2):
         rare = sack_reno_constant(2e-5, step, cycles=4000)
         assert rare == pytest.approx(random_loss_constant(2e-4, step), rel=0.025)

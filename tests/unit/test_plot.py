@@ -155,10 +155,10 @@ def test_figure_4_names_its_lines_and_units() -> None:
 
 
 def test_stages_count_what_lies_in_the_labs_range() -> None:
-    sets = [("as found", [result(1, 9.0), result(2)]), ("mended", [result(1), result(2)])]
+    sets = [("as found", [result(1, 9.0), result(2)]), ("fixed", [result(1), result(2)])]
     figure = stages(ModelRuns(sets))
     words = texts(figure)
-    assert {"as found", "mended", "1 of 2", "2 of 2"} <= set(words)
+    assert {"as found", "fixed", "1 of 2", "2 of 2"} <= set(words)
     assert "1 to 1.45" in figure.caption
     assert {"model (Mbit/s)", "goodput (Mbit/s)"} <= set(words)
     assert "as found: 1 of 2." in figure.description

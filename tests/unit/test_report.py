@@ -396,7 +396,7 @@ def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
     assert [row.split("|")[1].strip() for row in rows[:2]] == ["1", "7"]
 
 
-def test_questions_on_cases_wait_until_these_are_mended() -> None:
+def test_questions_on_cases_wait_until_these_are_fixed() -> None:
     """They tell what was off. Without a lab book nobody solves cases, and to mark all are there."""
     run = read_run(ROOT, RECORDED, "a run")
     questions = read_questions(run.lab)
@@ -411,7 +411,7 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
         return {question.text for _, asked in made.questions for question in asked}, made.waiting
 
     begun = "# Lab book\n\n- Seed: 7\n\n## Case 5: far too slow\n\n- Run: x: 1\n"
-    mended = "".join(
+    fixed = "".join(
         f"\n## Case {n}: x\n\n- Outcome: nothing is off any more\n"
         for n in range(1, len(run.lab.file.pitfalls) + 1)
     )
@@ -419,7 +419,7 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
     assert waits == set(on_none)
     assert "fixed, and the report is made again" in remarks[0]
     assert re.search(r"\b5\b", remarks[0])
-    for book, options in ((None, {}), (begun, {"for_marking": True}), (f"- Seed: 7\n{mended}", {})):
+    for book, options in ((None, {}), (begun, {"for_marking": True}), (f"- Seed: 7\n{fixed}", {})):
         assert asked(book, **options) == (set(questions), [])
     waits, _ = asked(begun, answers={on_case_5[0]: "my answer"})
     assert waits == {*on_none, on_case_5[0]}

@@ -38,7 +38,7 @@ def test_a_link_to_another_case_names_no_cause(lab) -> None:  # type: ignore[no-
 
 
 def test_code_of_a_case_sets_no_other_cases_setting() -> None:
-    """What is shown of a node's script to mend a case names only what that case is about."""
+    """What is shown of a node's script to fix a case names only what that case is about."""
     lab = load_lab(ROOT, "mathis")
     for id_, others in {
         "timestamps": ("offloads", "mtu"),

@@ -12,7 +12,7 @@ import pytest
 from command_line import call_lab
 
 SAMPLES = Path(__file__).parents[2] / "sample-data"
-BROKEN, MENDED = (
+BROKEN, FIXED = (
     SAMPLES / f"01-mathis/case-05-{stage}/trial-09-seed1" for stage in ("broken", "fixed")
 )
 
@@ -41,12 +41,12 @@ def test_equal_runs_say_so(run: Path) -> None:
 
 
 def test_two_stages_differ_in_one_setting() -> None:
-    document = diff(BROKEN, MENDED, 1)
+    document = diff(BROKEN, FIXED, 1)
     (setting,) = document["settings"]
-    plans = [read(run, "plan.json")["params"] for run in (BROKEN, MENDED)]
+    plans = [read(run, "plan.json")["params"] for run in (BROKEN, FIXED)]
     assert (setting["a"], setting["b"]) == tuple(plan[setting["name"]] for plan in plans)
     assert setting["unit"] == "bytes"
-    results = [read(run, "result.json")["measured"] for run in (BROKEN, MENDED)]
+    results = [read(run, "result.json")["measured"] for run in (BROKEN, FIXED)]
     changed = {name for name in results[0] if results[0][name] != results[1][name]}
     # Values are derived anew: today's code may measure more than a recorded result.json holds.
     names = {value["name"] for value in document["measured"]}
@@ -65,7 +65,7 @@ def test_two_stages_differ_in_one_setting() -> None:
 
 
 def test_what_is_printed_names_no_mistake(tmp_path: Path) -> None:
-    for name, run in (("one", BROKEN), ("two", MENDED)):
+    for name, run in (("one", BROKEN), ("two", FIXED)):
         shutil.copytree(run, tmp_path / name)
     done = call_lab("diff", "one", "two", cwd=tmp_path)
     assert done.returncode == 1

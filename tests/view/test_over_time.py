@@ -28,7 +28,7 @@ SAMPLES = ROOT / "sample-data"
 FIRST, OTHER = (
     SAMPLES / f"05-queues/case-04-{stage}/trial-21-seed1" for stage in ("broken", "fixed")
 )
-BROKEN, MENDED = (
+BROKEN, FIXED = (
     SAMPLES / f"02-buffers/case-01-{stage}/trial-01-seed1" for stage in ("broken", "fixed")
 )
 
@@ -39,7 +39,7 @@ def plot(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_lines_are_what_was_measured() -> None:
     """Losses, windows and the queue agree with the values that measure makes of the same files."""
-    for run in (BROKEN, MENDED):
+    for run in (BROKEN, FIXED):
         measured = json.loads((run / "result.json").read_text())["measured"]
         read = read_over_time(ROOT, run, None)
         lines = {(name, line.label): line for name, panel in read.lines.items() for line in panel}
@@ -91,7 +91,7 @@ def test_a_title_says_of_a_setting_that_no_list_has_nothing_before_it_is_known(
     def title() -> str:
         return str(json.loads(plot("one", "two", "--json", cwd=tmp_path).stdout)["title"])
 
-    for name, run in (("one", BROKEN), ("two", MENDED)):
+    for name, run in (("one", BROKEN), ("two", FIXED)):
         shutil.copytree(run, tmp_path / name)
     assert "typed" not in title()
     assert "buffer_text" not in title()
@@ -120,10 +120,10 @@ def test_a_setting_is_called_by_its_words_in_lab_toml(name: str, words: str, uni
 
 
 def test_titles_of_a_persons_own_stand_first(tmp_path: Path) -> None:
-    done = plot(f"As found={BROKEN}", f"mended={MENDED}", "--json", cwd=tmp_path)
+    done = plot(f"As found={BROKEN}", f"fixed={FIXED}", "--json", cwd=tmp_path)
     title = json.loads(done.stdout)["title"]
     assert title.startswith("As found: buffers, trial 1")
-    assert " beside mended: buffers, trial 1" in title
+    assert " beside fixed: buffers, trial 1" in title
 
 
 def test_one_run_has_its_own_settings_in_its_title(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_nothing_in_a_figure_lies_on_anything_else(lab: str, count: int) -> None
 
 
 def test_three_runs_in_a_terminal_and_no_file_with_too_long_a_name(tmp_path: Path) -> None:
-    done = plot(BROKEN, MENDED, BROKEN, "--text", cwd=tmp_path)
+    done = plot(BROKEN, FIXED, BROKEN, "--text", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     # There is no room for three beside each other: they stand below each other.
@@ -250,7 +250,7 @@ def test_a_ping_with_times_is_a_line(run: Path) -> None:
 
 
 def test_text_for_a_terminal(tmp_path: Path) -> None:
-    done = plot(BROKEN, MENDED, "--text", cwd=tmp_path)
+    done = plot(BROKEN, FIXED, "--text", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert max(map(len, lines[:-2])) <= 100
     [both] = [line for line in lines if "congestion window (segments)" in line]
@@ -259,7 +259,7 @@ def test_text_for_a_terminal(tmp_path: Path) -> None:
     assert any(chr(0x2800) < c < chr(0x28FF) for line in lines for c in line)
     assert "\x1b" not in done.stdout
     # Both to the same scale: the largest window of either stands at the top of both.
-    panels = [read_over_time(ROOT, run, None).lines["cwnd"] for run in (BROKEN, MENDED)]
+    panels = [read_over_time(ROOT, run, None).lines["cwnd"] for run in (BROKEN, FIXED)]
     most = max(max(line.values) for panel in panels for line in panel)
     assert sum(line.count(f"{most:.0f} ┤") for line in lines) == 2
 

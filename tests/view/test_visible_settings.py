@@ -76,7 +76,7 @@ def book_of(folder: Path, case: int, kind: str, text: str) -> LabBook:
         ("Diagnosis", "none", False),
         ("Hint", "3", True),
         ("Diagnosis", "the packets are too small", True),
-        ("Shown", "the mended run", True),
+        ("Shown", "the fixed run", True),
         ("Outcome", "nothing is off any more", True),
     ],
 )

@@ -1,7 +1,7 @@
 // "Run it here": a trial of the kit in this page, from its settings to a folder that can be handed in.
 //
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
-// kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
+// kind: "first", a case's first try; "fix", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, has_written, hint_button, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
@@ -112,7 +112,7 @@ function kept_answer(asked, kind) {
 
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
-  mend: "Change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
+  fix: "Change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
@@ -191,8 +191,8 @@ class Panel {
     }
     const field = (name, label, input) => h("div", { class: "here-field" }, h("label", { for: this.id(name) }, label), input);
     this.settings.replaceChildren(this.rows);
-    if (this.asked.kind === "mend" || this.asked.kind === "trials") this.settings.append(this.adder());
-    if (this.asked.kind === "mend") {
+    if (this.asked.kind === "fix" || this.asked.kind === "trials") this.settings.append(this.adder());
+    if (this.asked.kind === "fix") {
       this.add_row();
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
       this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
@@ -334,7 +334,7 @@ class Panel {
   // --- settings ----------------------------------------------------------------------------------
 
   adder() {
-    const words = this.asked.kind === "mend" ? "One more setting" : "Change a setting";
+    const words = this.asked.kind === "fix" ? "One more setting" : "Change a setting";
     return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, words);
   }
 
@@ -418,7 +418,7 @@ class Panel {
       return null;
     }
     if (this.repeat.value !== "") request.repeat = Number(this.repeat.value);
-    if (kind === "mend" && !request.changes.length && !request.repeat) {
+    if (kind === "fix" && !request.changes.length && !request.repeat) {
       this.refuse("Change something first: choose a setting, and give it a value, or say how many runs there are to be.");
       return null;
     }
@@ -466,7 +466,7 @@ class Panel {
     this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
-    this.ended = this.asked.kind === "mend" ? "Done. Is the case solved? Press “Is something off?”." : "Done.";
+    this.ended = this.asked.kind === "fix" ? "Done. Is the case solved? Press “Is something off?”." : "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
       const todo = jobs.filter((job) => !job.finished);
       for (const [n, job] of todo.entries()) await this.trial(kit, job, { number: jobs.indexOf(job) + 1, of: jobs.length, done: n, todo: todo.length });
@@ -542,7 +542,7 @@ class Panel {
   async show(kit, folders) {
     const { lab, kind, trials } = this.asked;
     const results = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
-    const belongs = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
+    const belongs = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, fix: () => true, trials: () => true }[kind];
     const runs = results.runs.filter(belongs);
     const left_out = results.left_out.map((line) => h("p", {}, line));
     if (!runs.length) {

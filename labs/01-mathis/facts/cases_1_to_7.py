@@ -285,7 +285,7 @@ def _offload(f: Facts, sets: RecordedSets) -> None:
 
     differences = [
         ("largest packet", cell("largest_packet_bytes", size)),
-        ("segments sent again for each drop", resent_for_each),
+        ("segments retransmitted for each drop", resent_for_each),
     ]
     both = broken, fixed = set_case(f, sets, name, quoted, differences)
     f.on_and_off = table(

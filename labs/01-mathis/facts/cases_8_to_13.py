@@ -237,7 +237,7 @@ def _wrong_socket(f: Facts, sets: RecordedSets) -> None:
         (line.bytes_sent or 0, line.data_segs_out or 0, line.retrans_total or 0) for line in lines
     ]
     f.sockets = table(
-        ("from port", "`bytes_sent`", "`data_segs_out`", "resent", "share resent"),
+        ("from port", "`bytes_sent`", "`data_segs_out`", "retransmitted", "share retransmitted"),
         (
             (str(line.local_port), *map(whole, numbers), percent(numbers[2] / numbers[1]))
             for line, numbers in list(zip(lines, counts, strict=True))[-6:]

@@ -112,7 +112,7 @@ def _one_trial(f: Facts, sets: RecordedSets) -> None:
 
 
 def _one_trial_read(f: Facts, sets: RecordedSets) -> None:
-    """Trial 8's run with all mistakes mended, as each tool tells of it."""
+    """Trial 8's run with all mistakes fixed, as each tool tells of it."""
     name = USUAL
     run = sets.run(name, trial=WORKED)
     rtt_ms, p, bps = param(run, "rtt_ms"), param(run, "loss_ratio"), model_bps(run)
@@ -218,7 +218,7 @@ def _whole_figure(f: Facts, sets: RecordedSets) -> None:
 
 
 def _what_holds(f: Facts, sets: RecordedSets) -> None:
-    """What became of the claims, by runs with all mistakes mended: as designed (step-7-offloads), or until each has lost
+    """What became of the claims, by runs with all mistakes fixed: as designed (step-7-offloads), or until each has lost
     enough (step-8-long)."""
     low, high = expected_ratio(sets)
     long, usual = sets.runs(LONG), sets.runs(USUAL)

@@ -36,7 +36,7 @@ QDISC, TO_JULIET = "router/qdisc.after.json", {"kind": "netem", "dev": "eth1"}
 RECEIVED = ['"sum_received"', "}"]
 # A segment's two headers, and Ethernet's.
 HEADER_BYTES, ETHERNET_BYTES = 40, 14
-# The sets of the steps, each with one mistake less: in USUAL all are mended, in LONG each run lasts until it has lost enough.
+# The sets of the steps, each with one mistake less: in USUAL all are fixed, in LONG each run lasts until it has lost enough.
 FIRST_TRY, DURATION_STEP, RATE_STEP = "step-1-first-try", "step-3-duration", "step-4-rate"
 TIMESTAMPS_STEP, MTU_STEP, USUAL, LONG = (
     "step-5-timestamps",

@@ -203,7 +203,7 @@ def _hidden_queue(f: Facts, sets: RecordedSets) -> None:
             "run": stage_cell,
             "dropped by g1": cell("queue_drops", whole),
             "dropped elsewhere": cell("other_qdisc_drops", whole),
-            "resent": cell("retransmits", whole),
+            "retransmitted": cell("retransmits", whole),
             "s1's share": cell("s1_share", percent),
             "goodput": cell("goodput_bps", mbit),
         },

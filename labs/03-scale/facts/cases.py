@@ -183,7 +183,7 @@ def _offload_at_scale(f: Facts, sets: RecordedSets) -> None:
             "packets in the queue, mean": cell("queue_mean_packets", whole),
             "bytes in a packet": cell("queue_packet_bytes", whole),
             "drops": cell("queue_drops", whole),
-            "resent": cell("retransmits", whole),
+            "retransmitted": cell("retransmits", whole),
             "losses for a halving": cell("own_losses_per_halving", Number),
         },
     )

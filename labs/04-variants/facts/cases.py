@@ -80,7 +80,7 @@ def _config_comment(f: Facts, sets: RecordedSets) -> None:
             "mean round-trip time": SHOWN_RTT,
         },
     )
-    f.mended = runs_as_columns(
+    f.fixed = runs_as_columns(
         "recorded runs",
         {"broken": broken, "fixed": fixed},
         {"goodput": SHOWN_GOODPUT, "round-trip time": SHOWN_RTT},
@@ -126,7 +126,7 @@ def _terminated_tcp(f: Facts, sets: RecordedSets) -> None:
             "smallest RTT, ping": cell("sender_path_rtt_ms", ms),
         },
     )
-    f.mended = runs_as_columns(
+    f.fixed = runs_as_columns(
         "recorded runs",
         {"broken": broken, "fixed": fixed},
         {"goodput": SHOWN_GOODPUT, "cwnd over rate": division, "smallest RTT by TCP": least},
@@ -174,7 +174,7 @@ def _ten_seconds(f: Facts, sets: RecordedSets) -> None:
             "mean round-trip time": SHOWN_RTT,
         },
     )
-    f.mended = runs_as_columns(
+    f.fixed = runs_as_columns(
         "recorded runs",
         {"broken": broken, "fixed": fixed},
         {"goodput, averaged": SHOWN_GOODPUT, "last fifth over the first": rising},

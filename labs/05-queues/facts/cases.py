@@ -234,9 +234,9 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
             )
             for stage, run, counted in (("broken", broken, before), ("fixed", fixed, after))),
     )  # fmt: skip
-    f.mended = runs_as_columns(
+    f.fixed = runs_as_columns(
         "recorded runs",
-        {"broken": broken, "mended": fixed},
+        {"broken": broken, "fixed": fixed},
         {
             "dropped": cell("queue_drops", whole),
             "longest queue": cell("queue_max_bytes", size),

@@ -195,16 +195,16 @@ class Notes:
 
     @property
     def shown(self) -> bool:
-        """Return whether the mended run was asked for instead of found."""
+        """Return whether the fixed run was asked for instead of found."""
         return bool(self.of("Shown"))
 
     @property
     def knows_cause(self) -> bool:
-        """Return whether the cause is no secret any more: diagnosed in some words, told by the last hint, shown, or mended."""
-        return is_in_words(self.diagnosis or "") or self.hints == 3 or self.shown or self.mended
+        """Return whether the cause is no secret any more: diagnosed in some words, told by the last hint, shown, or fixed."""
+        return is_in_words(self.diagnosis or "") or self.hints == 3 or self.shown or self.fixed
 
     @property
-    def mended(self) -> bool:
+    def fixed(self) -> bool:
         """Return whether a run of the student's own came out right."""
         return bool(self.of("Outcome"))
 

@@ -52,7 +52,7 @@ NO_MEASUREMENT = (
 @check(
     FindingKind(
         "impossible",
-        "Arithmetic within one file: rows against totals, resent against sent, received against sent, mean against least and largest, clocks.",
+        "Arithmetic within one file: rows against totals, retransmitted against sent, received against sent, mean against least and largest, clocks.",
         explains=(
             "bandwidth", "loss-ratio", "retransmissions", "round-trip-time", "rtt-doubling", "two-runs",
         ),
@@ -84,8 +84,8 @@ def _no_measurement(transfer: Transfer) -> Iterator[tuple[str, str]]:
     sent, again = transfer.sent, transfer.retransmits
     if sent and again and again > 2 * max(sent.bytes / LEAST_MSS_BYTES, 1):
         yield (
-            f"{again} segments resent, of {_size(sent.bytes)} sent",
-            "no more resent than sent: this is no count",
+            f"{again} segments retransmitted, of {_size(sent.bytes)} sent",
+            "no more retransmitted than sent, so this can be no count",
         )
     tiny = min((row.cwnd_bytes for row in transfer.rows if row.cwnd_bytes), default=None)
     if tiny is not None and tiny < LEAST_WINDOW_BYTES:

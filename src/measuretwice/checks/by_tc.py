@@ -1,4 +1,4 @@
-"""The checks of what tc prints: the settings of its qdiscs against those that were meant, its drops against what was resent.
+"""The checks of what tc prints: the settings of its qdiscs against those that were meant, its drops against what was retransmitted.
 
 They need no snapshots of nodes: what `tc -s qdisc` printed is enough.
 """
@@ -40,12 +40,12 @@ MOST_BYTES = 0.8
 @check(
     FindingKind(
         "drops-not-resent",
-        "What qdiscs dropped, compared with what TCP sent again.",
+        "What qdiscs dropped, compared with what TCP retransmitted.",
         explains=("loss-ratio", "unexplained"),
         hints=(
-            "Compare what tc says was dropped with what the sender says it sent again.",
-            "On which host does the qdisc stand that drops, and whose packets pass it?",
-            "TCP never missed these packets: a qdisc on the sender's own host tells TCP of each drop, which then takes it back; or they were another flow's.",
+            "Compare the drops in tc's output with the sender's retransmissions.",
+            "On which host is the qdisc that drops, and whose packets pass through it?",
+            "TCP never missed these packets: a qdisc on the sender's own host tells TCP of each drop, so that TCP takes the packet back; or they were another flow's.",
         ),
     ),
     needs=("qdisc_drops", "retransmits", "retrans_total"),
@@ -58,13 +58,13 @@ def drops_not_resent(run: RunUnderTest) -> Finding | Right | None:
     if drops is None or resent is None or "others-send" in run.meanings:
         return None
     if drops <= 2 * resent + FEW_DROPS:
-        return Right("that what was dropped was resent")
+        return Right("that every drop was retransmitted")
     return Finding(
         "drops-not-resent",
-        f"{drops:.0f} packets dropped (tc), and {resent:.0f} segments resent",
-        "about as many resent as dropped",
-        "TCP didn't miss these packets. A qdisc on the sending host itself tells TCP at once that it dropped one, and then it is "
-        "no loss: put netem on a host in between. Or what was dropped was of other flows.",
+        f"{drops:.0f} packets dropped (tc), and {resent:.0f} segments retransmitted",
+        "about as many retransmitted as dropped",
+        "TCP didn't miss these packets. A qdisc on the sending host itself tells TCP at once that it dropped a packet, so TCP "
+        "counts no loss: put netem on a host in between. Or the dropped packets belonged to other flows.",
     )  # fmt: skip
 
 

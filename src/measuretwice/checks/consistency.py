@@ -40,7 +40,7 @@ LAST_PACKETS = 10
 LAST_DROPS = 2
 LAST_DROP_BYTES = 50_000
 LEAST_PACKETS = 1000
-# A flow that resent more has left its events behind.
+# A flow that retransmitted more has left its events behind.
 FEW_RESENT = 3
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0

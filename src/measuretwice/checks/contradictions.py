@@ -169,21 +169,21 @@ def reordering(run: RunUnderTest) -> Finding | None:
         timeouts = run.measured("timeouts")
         return Finding(
             "reordering",
-            f"{again:.0f} segments resent, of which the receiver had {needless:.0f} already (nstat: TCPDSACKRecv)"
+            f"{again:.0f} segments retransmitted, of which the receiver had {needless:.0f} already (nstat: TCPDSACKRecv)"
             + (f", after {timeouts:.0f} timeouts" if timeouts else ""),
-            "nothing resent but what was lost",
-            "These segments weren't lost. Either packets overtook each other, or what was acknowledged came so late that the "
+            "only lost segments retransmitted",
+            "These segments weren't lost. Either packets overtook each other, or the ACKs came so late that the "
             "sender's timer ran out.",
-            symptom=f"{needless:.0f} of {again:.0f} segments were resent though the receiver had them",
+            symptom=f"{needless:.0f} of {again:.0f} segments were retransmitted though the receiver had them",
         )  # fmt: skip
     return Finding(
         "reordering",
-        f"{again:.0f} segments resent, of which the receiver had {needless:.0f} already (dsack_dups)"
+        f"{again:.0f} segments retransmitted, of which the receiver had {needless:.0f} already (dsack_dups)"
         + (f", and {drops:.0f} dropped" if drops is not None else "")
         + f"; packets came up to {far} places out of order (reordering)",
-        "nothing resent but what was lost",
-        "Packets overtook each other, and TCP took those that were late for lost: the window shrinks as by losses.",
-        symptom=f"{needless:.0f} of {again:.0f} segments were resent though the receiver had them",
+        "only lost segments retransmitted",
+        "Packets overtook each other, and TCP took the late ones for lost, so the window shrinks as it does after losses.",
+        symptom=f"{needless:.0f} of {again:.0f} segments were retransmitted though the receiver had them",
     )  # fmt: skip
 
 

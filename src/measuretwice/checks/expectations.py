@@ -38,7 +38,7 @@ FULL_RATIO = 0.85
 LARGEST_FRAME_BYTES = 1514
 # Qdiscs that hold nothing themselves.
 CLASSFUL = frozenset({"noqueue", "htb", "hfsc", "mq", "prio"})
-# Of a link that is to be full so little, and so much resent, is no queue's doing alone.
+# Of a link that is to be full so little, and so much retransmitted, is no queue's doing alone.
 UNUSED_RATIO = 0.5
 RESENT_SHARE = 0.02
 RESENT_S = 8.0
@@ -305,7 +305,7 @@ def _unused(run: RunUnderTest) -> Iterator[str]:
             resent = (
                 "" if again is None else f", and {100 * share:.2g} %" if again else ", and nothing"
             )
-            resent += " of what was sent was sent again" if resent else ""
+            resent += " of the segments were retransmitted" if resent else ""
             percent = 100 * rate_bps / payload_limit(1e6 * rate_mbit)
             shown = f"{percent:.0f}" if percent >= 1 else f"{percent:.2g}"
             yield f"{shown} % of the link was used{resent} ({transfer.source})"

@@ -119,7 +119,7 @@ def loss(run: RunUnderTest) -> Finding | Right | None:
             if run.brought and run.measured("retransmits") is None
             else run.measured("retransmits"),
             run.measured("data_segs_out"),
-            "segments resent",
+            "segments retransmitted",
         )
         slack = 0.1
         if offered is None and run.brought and wanted:
@@ -273,7 +273,7 @@ def retransmissions(run: RunUnderTest) -> Finding | Right | None:
         drops + (run.measured("spurious_retransmits") or 0) + (run.measured("softnet_drops") or 0)
     )
     if retransmits <= 1.1 * known + 20:
-        return Right("a drop for each segment resent")
+        return Right("a drop for each retransmitted segment")
     return Finding(
         "retransmissions",
         f"{retransmits:.0f} retransmissions",

@@ -242,7 +242,7 @@ def print_grades(
     out: Console, grades: ClassGrades, notes: Sequence[str], export: Export, target: Path
 ) -> None:
     """Print a line a student, then what there is to say of each, and what was written."""
-    headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
+    headings = ["student", "id", "runs", "predicted", "shown", "answered", "fixed", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
     terminal.print_rows(
         out, headings, [terminal_row(entry) for entry in grades.graded], numeric=range(2, 11)
     )

@@ -64,7 +64,7 @@ class Question:
     @property
     def is_solved(self) -> bool:
         """Return whether the book says so: by an answer, or by a run."""
-        return self.book.notes(self.case).mended
+        return self.book.notes(self.case).fixed
 
     @property
     def moves_first_try(self) -> bool:

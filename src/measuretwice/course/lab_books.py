@@ -234,7 +234,7 @@ class CaseBooks:
                 f"./lab check {case.pattern} --hint {hint}"
             )
         notes = case.book.notes(case.number)
-        is_told = notes.mended or notes.hints == 3
+        is_told = notes.fixed or notes.hints == 3
         return case if hint == 3 and not is_told and notes.diagnosis is None else None
 
     def note_hint(self, hint: int | None, diagnosis: str = "") -> None:
@@ -246,7 +246,7 @@ class CaseBooks:
             self.note_diagnosis(wanted.number, diagnosis or NONE)
         for case in self._cases if hint else []:
             notes = case.book.notes(case.number)
-            if not notes.mended and hint is not None and hint > notes.hints:
+            if not notes.fixed and hint is not None and hint > notes.hints:
                 case.book.add(case.number, "Hint", str(hint))
 
     def note_diagnosis(self, number: int, diagnosis: str) -> None:

@@ -120,7 +120,7 @@ def _of_case(number: int, pitfall: Pitfall, notes: Notes) -> CaseProgress:
         hints=notes.hints,
         diagnosis=notes.diagnosis,
         shown=notes.shown,
-        done=notes.mended,
+        done=notes.fixed,
     )
 
 
@@ -263,7 +263,7 @@ def open_try(lab: Lab, out: Path, seed: int | None) -> OpenedTry:
 
 def opened_cases(book: LabBook) -> set[int]:
     """Return the cases that are solved, or whose fixed run was asked for: no secret is left in them."""
-    return {number for number, notes in book.all_notes().items() if notes.mended or notes.shown}
+    return {number for number, notes in book.all_notes().items() if notes.fixed or notes.shown}
 
 
 def try_so_far(lab: Lab, out: Path, book: LabBook) -> str:

@@ -21,7 +21,7 @@ from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ConstantFit, fit_constant, loss_interval, ratio_bounds
 
 Row = dict[str, Any]
-# One set of runs with its title, such as a stage of a mended experiment.
+# One set of runs with its title, such as a stage of a fixed experiment.
 NamedSet = tuple[str, Sequence[Result]]
 # From fewer trials no constant is fitted.
 MIN_FIT_POINTS = 3

@@ -277,7 +277,7 @@ def _case_notes(notes: Notes) -> CaseNotes:
         hints_before=notes.hints_before_diagnosis,
         diagnosis=notes.diagnosis and notes.diagnosis[:MAX_CHARACTERS],
         shown=notes.shown,
-        mended=notes.mended,
+        fixed=notes.fixed,
         answers=tuple(text[:MAX_CHARACTERS] for text in notes.judgements[:MAX_ANSWERS]),
     )
 

@@ -139,8 +139,8 @@ def _class_page(grades: ClassGrades, import_file: str) -> ClassPage:
         minutes=f"About {duration} to mark: {MARKING_RULE}.",
         marked=progress_in_words(graded),
         summary=ReportTable(
-            f"One line a student. Predicted, shown, answered, mended and run again count cases; points are of {grades.rubric.points:g}.",
-            ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "certain", "possible", "so far",
+            f"One line a student. Predicted, shown, answered, fixed and run again count cases; points are of {grades.rubric.points:g}.",
+            ["student", "id", "runs", "predicted", "shown", "answered", "fixed", "run again", "certain", "possible", "so far",
              "left to judge", "minutes", "look at first"],
             [_table_row(entry) for entry in graded],
             frozenset(range(2, 13)),
@@ -172,7 +172,7 @@ def terminal_row(entry: Graded) -> list[str]:
     """Return a student's line: counts, points, and whether there is something to look at."""
     if not entry.handed_in:
         return [entry.name, entry.student or "", "0", *["–"] * 8, "nothing handed in"]
-    rungs = ("predicted", "shown", "diagnosed", "mended", "again")
+    rungs = ("predicted", "shown", "diagnosed", "fixed", "again")
     return [
         entry.name,
         entry.student or "",

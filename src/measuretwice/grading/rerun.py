@@ -136,7 +136,7 @@ def _job(batch: Batch, run: SubmittedRun) -> Job:
     lab = batch.lab
     if run.trial not in lab.trials:
         raise UserError(f"{lab.name} has no trial {run.trial}")
-    # A case's plan doesn't name its pitfall, and a stage only where the mended run was asked for.
+    # A case's plan doesn't name its pitfall, and a stage only where the fixed run was asked for.
     pitfall = None if run.case else run.pitfall
     stage = run.stage if not run.case or run.stage == "fixed" else None
     default = trial_params(

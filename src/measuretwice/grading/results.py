@@ -152,7 +152,7 @@ class Graded:
         return [*self.says, *self.notes, *lines_of(others)]
 
     def count(self, rung: str) -> int:
-        """Return the number of mistakes with a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or
+        """Return the number of mistakes with a rung: 'predicted', 'shown', 'diagnosed' (answered), 'fixed' or
         'again'."""
         return sum(getattr(mark, rung).startswith("yes") for mark in self.marks)
 

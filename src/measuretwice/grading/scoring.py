@@ -55,7 +55,7 @@ class Mark:
     high: float
     shown: str = ""
     diagnosed: str = ""
-    mended: str = ""
+    fixed: str = ""
     again: str = ""
     answer: str = ""
     predicted: str = ""
@@ -391,7 +391,7 @@ def _mark_of_ladder(
         round(high * criterion.points, 4),
         shown=_shown_in_words(case),
         diagnosed=_diagnosed_in_words(case, hint_costs),
-        mended=_fixed_in_words(case, of_set),
+        fixed=_fixed_in_words(case, of_set),
         again=_again_in_words(case, fixed),
         case=lab.case_number(pitfall),
     )

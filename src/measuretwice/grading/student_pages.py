@@ -213,7 +213,7 @@ def _criterion_row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) ->
         seen += [("Lab book", notes.prediction)] if notes and notes.prediction else []
         return CriterionRow(mark, title, levels, seen)
     seen = [
-        ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Fixed", mark.mended), ("Run again", mark.again),
+        ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Fixed", mark.fixed), ("Run again", mark.again),
     ]  # fmt: skip
     seen += [("Lab book", notes.diagnosis)] if notes and notes.diagnosis else []
     seen += [("Answers", "; ".join(notes.answers))] if notes and notes.answers else []

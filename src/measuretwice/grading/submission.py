@@ -285,7 +285,7 @@ class CaseNotes:
     hints_before: int = 0
     diagnosis: str | None = None
     shown: bool = False
-    mended: bool = False
+    fixed: bool = False
     answers: tuple[str, ...] = ()
     answered: bool = False
     answered_by_recorded: bool = False

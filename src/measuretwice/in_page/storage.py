@@ -87,7 +87,7 @@ def note_written(
         return
     for case, step in sorted(taken_hints.items()):
         notes = book.notes(case)
-        if int(step) > notes.hints and not notes.mended:
+        if int(step) > notes.hints and not notes.fixed:
             book.add(case, "Hint", step)
     for case, text in sorted(diagnosed.items()):
         if text != book.notes(case).diagnosis:

@@ -405,8 +405,8 @@ UNREAD = (
     # Rates.
     _row(r"^\*\*\* Ping: testing ping reachability", "Mininet's pingall", "it says who reaches whom, and has no times", _PING),
     _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),
-    _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it says neither what was resent nor by which connection", _IPERF3),
-    _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it says neither what was resent nor by which connection", _IPERF3),
+    _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it shows neither the retransmissions nor their connection", _IPERF3),
+    _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it shows neither the retransmissions nor their connection", _IPERF3),
     _row(r"^Testing (?:down|up)load speed|Speedtest by Ookla|^(?:Down|Up)load: +[\d.]+ Mbit/s", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),
     _row(r"IFACE +rxpck/s|^Linux \d\S* \(.*\) .*\(\d+ CPU\)", "sar", "it has an interface's means, and nothing of any connection", _IPERF3),
     _row(r"^ *Time +\S+.*\n *HH:MM:SS +KB/s|^ +\w+ +\w+ *\n +KB/s in +KB/s out|rx +tx.*\n.*estimated", "a meter of an interface's rate", "it has nothing of any connection", _IPERF3),
@@ -436,7 +436,7 @@ UNREAD = (
     _row(r"^iperf3?: (?:unrecognized|unrecognised|invalid|illegal|unknown|ambiguous) option|^iperf3?: option .*(?:requires|needs) an argument", "iperf that refused one of its options", "it printed its usage and made no test", "a test with options that this version knows (iperf3 --help)"),
     _row(r"^I \(\d+\) iperf: |^iperf> ", "the iperf of an ESP32 (esp-idf)", "it has rates alone, and doesn't say by which connection", "what iperf -s -i 1 printed on the computer at the other end"),
     _row(r"\A(?:iperf[ 3]|Linux \S+ \d|ss utility|tc utility|ip utility|ping from iputils|tcpdump version)", "a program's version", "it has no measurement"),
-    _row(r"\A[^\n]*,Ping \(ms\)|\A[^\n]*,TCP (?:up|down)load", "flent's CSV", "it has neither a flow's length nor what was resent", "its data file (.flent.gz)"),
+    _row(r"\A[^\n]*,Ping \(ms\)|\A[^\n]*,TCP (?:up|down)load", "flent's CSV", "it has neither a flow's length nor its retransmissions", "its data file (.flent.gz)"),
     _row(r"\A(?=[^\n]*[A-Za-z])[^\n,;\t]*([,;\t])[^\n]*\1[^\n]*\n(?:[^\n]*\d[^\n]*\1[^\n]*\1[^\n]*\n){2}", "a table", "which tool measured what stands nowhere in it (./lab audit FILE looks at tables of results)", "what the tool printed itself"),
     _row(r"\A\s*[\[{]\s*[\"{\]}]", "JSON that no tool prints that is read", "what its values mean only its author knows", "what the tool printed itself"),
 )

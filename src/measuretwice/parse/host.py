@@ -198,7 +198,7 @@ _NETSTAT = {
 
 def parse_netstat(text: str, source: str) -> dict[str, int]:
     """Return nstat's counters of what `netstat -s` of Linux printed; ParseError where it has none of TCP."""
-    # Its own spelling was mended in 2017.
+    # Its own spelling was corrected in 2017.
     text = text.replace("mited\n", "mitted\n")
     counters = {
         _NETSTAT[words]: int(count)

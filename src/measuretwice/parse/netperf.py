@@ -210,7 +210,7 @@ def parse_flent_summary(text: str, source: str) -> tuple[BulkTest, ...]:
     several = f"{len(tests)} summaries on the screen" if len(tests) > 1 else "summary on the screen"
     which = f" ({'; '.join(tests)})" if tests else ""
     raise ParseError(
-        source, "file", f"flent's {several}{which}, which has neither a flow's length nor what was resent; bring its data "
+        source, "file", f"flent's {several}{which}, which has neither a flow's length nor its retransmissions; bring its data "
         "file (.flent.gz), or iperf3 -J of the client"
     )  # fmt: skip
 

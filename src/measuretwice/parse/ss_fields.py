@@ -84,7 +84,7 @@ class SsSocket:
     pmtu_bytes: int | None = _printed("pmtu", "bytes", "largest IP packet that the path is taken to carry", int)
     rcvmss_bytes: int | None = _printed("rcvmss", "bytes", "size of the segments that arrive, as it is reckoned", int)
     advmss_bytes: int | None = _printed("advmss", "bytes", "segment size that this side announced", int)
-    retrans_now: int | None = _printed("retrans now", "segments", "resent and still in flight: the first number of retrans")
+    retrans_now: int | None = _printed("retrans now", "segments", "retransmitted and still in flight: the first number of retrans")
     retrans_total: int | None = _printed("retrans total", "segments", "sent again since the start: the second number of retrans")
     lost_segments: int | None = _printed("lost", "segments", "taken for lost at this moment", int)
     sacked_segments: int | None = _printed("sacked", "segments", "received out of order, by the receiver's word", int)

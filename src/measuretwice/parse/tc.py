@@ -36,7 +36,7 @@ from measuretwice.parse.tc_fields import (
     options_of,
 )
 
-# What the options are called in mended JSON of 2018, which had them as text.
+# What the options are called in fixed JSON of 2018, which had them as text.
 AS_TEXT = "as text"
 _EXPECTED_SAMPLES = "samples of tc, each after a line '# t=SECONDS'"
 _PLACE = {"kind", "class", "handle", "dev", "root", "parent", "leaf", "refcnt", "options", "stats"}

@@ -1,7 +1,7 @@
 """What tc printed once or several times into one file, with whatever stands between: commands, dates, classes.
 
 `snapshots_of` gives each look at the qdiscs by itself, `classes_of` the classes, as tc alone would have printed them.
-JSON of 2018 (iproute2 4.15 to 4.19), in which options are text, is mended.
+JSON of 2018 (iproute2 4.15 to 4.19), in which options are text, is put right.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def _is_to_wait(question: Question, book: Mapping[int, Notes] | None) -> bool:
 
 
 def _is_open(notes: Notes | None) -> bool:
-    return notes is not None and (notes.mended or notes.shown)
+    return notes is not None and (notes.fixed or notes.shown)
 
 
 def _waiting_line(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
@@ -331,7 +331,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
             str(notes[number].hints or "none"),
             notes[number].diagnosis or NONE,
             _changed(notes[number]),
-            "solved" if notes[number].mended else NONE,
+            "solved" if notes[number].fixed else NONE,
         ]
         for number, pitfall in enumerate(lab.file.pitfalls, start=1)
         if number in notes

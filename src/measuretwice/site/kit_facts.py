@@ -39,12 +39,12 @@ SCRIPTS = {
 }
 # How files that nobody here had seen were judged: a table each, with the case, a word and why.
 FOREIGN = {
-    "handed_over.tsv": "handed over by a reviewer, when they were mended",
+    "handed_over.tsv": "handed over by a reviewer, once their faults were fixed",
     "unseen_first_try.tsv": "never seen before, at first try",
-    "unseen_second_try.tsv": "others, when some of what these showed was mended",
+    "unseen_second_try.tsv": "others, when some of what these showed was fixed",
     "unseen_third_try.tsv": "others again, when the rest was",
     "unseen_fourth_try.tsv": "mostly what plain searches found first",
-    "unseen_fifth_try.tsv": "found in the same way, when much of that was mended",
+    "unseen_fifth_try.tsv": "found in the same way, when much of that was fixed",
 }
 # What is said of the others, each with what counts as it.
 NOT_RIGHT = {

@@ -55,7 +55,7 @@ FORMULAS = re.compile(
 VERDICTS = {
     True: ("holds", "holds"),
     False: ("fails", "doesn't hold"),
-    None: ("open", "can't be told"),
+    None: ("open", "undecided"),
 }
 
 

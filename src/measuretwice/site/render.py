@@ -75,7 +75,7 @@ def require(f: Facts, name: str) -> None:
     bare = name.removeprefix("not ")
     wanted = bare == name
     if (judged := f.holds(bare)) is not wanted:
-        is_now = "can't be told" if judged is None else f"is {str(judged).lower()}"
+        is_now = "is undecided" if judged is None else f"is {str(judged).lower()}"
         raise UserError(
             f"{bare} {is_now}, and the words here rest on its being {str(wanted).lower()}: write what the facts say "
             f"(facts.json, beside the recorded sets, has it under {f.source(bare)!r})"

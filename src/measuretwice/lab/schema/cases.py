@@ -192,7 +192,7 @@ class Predict(Asked):
     """What a case asks before its first run: a question, and the measured `value` that answers it.
 
     Where the answer is none of the measured values, `compared` is false: then `value` only says what
-    mending did. `beside` are further measured values that are printed with the answer, each with its name.
+    the fix did. `beside` are further measured values that are printed with the answer, each with its name.
     `of_trial` says which of a case's several trials the prediction is compared with, by its number, or by its mean: the
     least or the most. What became of the others is still said trial by trial, unlike with `of`.
     """

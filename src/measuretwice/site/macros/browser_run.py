@@ -58,7 +58,7 @@ def fix_run(context: LabContext, name: str, *, diagnosed: bool) -> str:
     if diagnosed and (unlisted := unlisted_settings(context, name)):
         asked["also"] = settings_for_pages(context.lab, unlisted)
     # By the first try: how long a fixed run takes would tell that it is to be longer.
-    return _run_panel(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
+    return _run_panel(context, runs, f"{name}-broken", kind="fix", case=number, **asked)
 
 
 def extra_seconds(context: LabContext, name: str) -> float:
@@ -142,7 +142,7 @@ def _run_panel(
         return ""
     why = _why_not(context.lab, runs)
     # What it is may be what the case is about, and what is fixed.
-    if kind != "mend" and any(too_much(context.lab, params) for params in runs):
+    if kind != "fix" and any(too_much(context.lab, params) for params in runs):
         why = "This network is too large for the machine in a page."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"

@@ -1,4 +1,4 @@
-"""Mending a case changes something that is measured, and not its verdict alone."""
+"""Fixing a case changes something that is measured, and not its verdict alone."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from measuretwice.runs.recorded import read_set
 from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
-# By less than this, a mended run is the first one again.
+# By less than this, a fixed run is the first one again.
 LEAST_CHANGE = 0.01
 # A mistake of several trials may be in what is concluded of them: then nothing in a run is wrong.
 ONE_TRIAL = [
@@ -33,7 +33,7 @@ def is_other(before: float | str | None, after: float | str | None) -> bool:
 
 
 @pytest.mark.parametrize(("lab", "pitfall"), ONE_TRIAL)
-def test_a_mended_case_measures_something_else(lab: Lab, pitfall: Pitfall) -> None:
+def test_a_fixed_case_measures_something_else(lab: Lab, pitfall: Pitfall) -> None:
     before, after = (recorded(lab, pitfall, stage).values for stage in ("broken", "fixed"))
     assert [name for name in before if is_other(before[name], after.get(name))]
 
