@@ -55,6 +55,8 @@ MATHS = re.compile(r"<math\b.*?</math>", re.DOTALL)
 # What Vale would take for text, or find words in: { .class }, and <tag attributes>.
 ATTRIBUTES = re.compile(r"\{:? ?[.#][^{}\n]*\}")
 TAG = re.compile(r"<([a-zA-Z][\w-]*)\s[^<>]*?(/?)>")
+# Where a card's words, and a fold's title, end: neither goes on in what comes next.
+CELL_END = re.compile(r"(</span>$|</summary>)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def unfolded(text: str) -> str:
     text = TAG.sub(
         lambda tag: f"<{tag[1]}{tag[2]}>" + "\n" * tag[0].count("\n"), ATTRIBUTES.sub("", text)
     )
+    text = CELL_END.sub(r".\1", text)
     lines, levels = [], [0]
     for line in text.splitlines():
         indent = len(line) - len(line.lstrip(" "))
