@@ -104,7 +104,7 @@ def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
     assert (cubic["low"], cubic["high"]) == pytest.approx(expected[1:], rel=1e-3)
     assert 0.5 < cubic["low"] < 0.8 - 0.15
     assert 0.8 + 0.1 < cubic["high"] < 1
-    assert drawn.caption == "1 to 3 runs a point; bars: 95 % interval of the mean"
+    assert drawn.caption == "1 to 3 runs per point; bars: 95 % interval of the mean"
     assert (reno["x"], reno["runs"], reno["low"]) == (2.0, 1, None)
     assert "cubic 0.8 at 1" in drawn.description
 

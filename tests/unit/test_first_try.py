@@ -137,7 +137,7 @@ def test_what_runs_come_to_in_words() -> None:
     within = sum(1 <= (r.ratio or 0) <= 1.45 for r in recorded(MATHIS, "step-1-first-try"))
     assert first.brief == f"{within} of 60"
     assert (
-        f"{within} of 60 are in the range: goodput over the model from 1 to 1.45." in first.counted
+        f"{within} of 60 are in the range (goodput over the model from 1 to 1.45)." in first.counted
     )
     queues = load_lab(ROOT, "queues")
     runs = recorded(queues, "two-arms-once")

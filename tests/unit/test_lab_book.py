@@ -139,7 +139,7 @@ def test_seeds_that_are_drawn_are_not_the_pages(tmp_path: Path) -> None:
     ("content", "says"),
     [
         (b"\xff\xfe\x00", "isn't text in UTF-8"),
-        (b"# no seed\n", "says no seed"),
+        (b"# no seed\n", "has no seed"),
         (b"x" * 2**21, "larger than"),
     ],
 )

@@ -293,7 +293,7 @@ def test_labels_are_spread_apart() -> None:
     ("line", "says"),
     [
         ("x,before,1,2,", "line 2: expected trial, state"),
-        ("3,never,1,2,", "line 2: state: expected before or after"),
+        ("3,never,1,2,", "line 2: expected before or after as state"),
         ("3,after,0,2,", "line 2: expected positive Mbit/s"),
         ("3,after,nan,2,", "line 2: expected positive Mbit/s"),
         ("3,after", "line 2: expected trial, state"),

@@ -215,12 +215,12 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
         (
             (question, who, _compared(jain[first], jain[second]))
             for question, who, first, second in (
-                ("HighSpeed TCP: large against small buffer",
-                 "the paper: large converges faster; the reproduction: small", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
-                ("CUBIC: large against small buffer", "", CUBIC_LARGE, CUBIC_SMALL),
-                ("large buffer: HighSpeed TCP against CUBIC", "the reproduction: CUBIC is fairer",
+                ("HighSpeed TCP, large against small buffer",
+                 "large converges faster (paper), small does (reproduction)", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
+                ("CUBIC, large against small buffer", "", CUBIC_LARGE, CUBIC_SMALL),
+                ("large buffer, HighSpeed TCP against CUBIC", "CUBIC is fairer (reproduction)",
                  HIGHSPEED_LARGE, CUBIC_LARGE),
-                ("small buffer: HighSpeed TCP against CUBIC", "the same", HIGHSPEED_SMALL, CUBIC_SMALL),
+                ("small buffer, HighSpeed TCP against CUBIC", "the same", HIGHSPEED_SMALL, CUBIC_SMALL),
             )
         ),
     )  # fmt: skip

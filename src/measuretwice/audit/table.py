@@ -472,13 +472,13 @@ class _Reader:
             return number.times(unit)
         if unit and column.unit:
             self.unread.append(
-                f"{self.table.place} {line.number}: {column.heading}: {unit.name} is no unit of it"
+                f"{self.table.place} {line.number}: {unit.name} is no unit of {column.heading}"
             )
             return None
         if column.unit:
             return number.times(column.unit)
         if column.name in self.units and number.value:
-            text = f"{self.table.place} {line.number}: {column.heading}: has no unit, and others of its column have"
+            text = f"{self.table.place} {line.number}: {column.heading} has no unit, but others of its column have one"
             if text not in self.unread:
                 self.unread.append(text)
             return None

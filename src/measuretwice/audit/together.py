@@ -410,8 +410,8 @@ def _longer_than_buffers(rows: Sequence[Row]) -> Iterator[str]:
         row = long[0]
         yield (
             f"{len(long)} of {len(rows)} round-trip times are far longer than their buffers take to empty (line {row.line}: "
-            f"{row.shown('rtt')} behind {row.shown('buffer')} packets, which are {times[row.line] * 1e3:.3g} ms of the link): "
-            "another queue is on the path"
+            f"{row.shown('rtt')} behind {row.shown('buffer')} packets, which are {times[row.line] * 1e3:.3g} ms of the link), "
+            "so another queue is on the path"
         )
 
 

@@ -83,7 +83,7 @@ class Host(Backend):
         missing = [words for words, command in needs(lab, plans).items() if not _works(command)]
         if missing:
             return [
-                f"--on host: this machine's kernel has not {', '.join(missing)}: "
+                f"--on host: this machine's kernel lacks {', '.join(missing)}; "
                 "without --on host the virtual kernel has all of it"
             ]
         return []

@@ -59,7 +59,7 @@ class LabBook:
         noted_seed = read_seed(self.text)
         if noted_seed is None:
             raise UserError(
-                f"{self.path}: says no seed: a line such as '- Seed: 4711' above the first case, or --seed"
+                f"{self.path}: has no seed; write a line such as '- Seed: 4711' above the first case, or give --seed"
             )
         return noted_seed
 

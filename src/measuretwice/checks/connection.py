@@ -393,7 +393,7 @@ def _by_word(test: Transfer, wanted: float) -> float:
         hints=(
             "Look at the smallest round-trip time that ping and ss print, before the flow is busy.",
             "Compare it with the delays of all netem qdiscs on the way, there and back: `tc qdisc`.",
-            "The delays on the way don't add up to the round-trip time that was meant: one is missing, one is left over from an earlier try, or the path has a delay of its own.",
+            "The delays along the path don't add up to the intended round-trip time. One is missing, one is left over from an earlier try, or the path has a delay of its own.",
         ),
     ),
     needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms", "ping_resolution_ms"),

@@ -113,12 +113,12 @@ def resent(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "unexplained",
-        "Whether all that the settings imply was seen: the lab's expectations, window over round-trip time "
-        "against rate, delay and queue against round-trip time, a link that is full or a reason why not, data on its way all the time.",
+        "Whether the run shows all that the settings imply: the lab's expectations, window over round-trip time against rate, and "
+        "delay and queue against round-trip time. A link should be full, or there should be a reason why not, and data always in flight.",
         hints=(
-            "Something is off and none of the known causes fits. Start with what is said to be off: which file does that number come from?",
+            "Something is off and none of the known causes fits. Start with the number that is off. Which file does it come from?",
             "Compare this run with one of the same trial that is right: settings first, then the values that differ most (./lab diff).",
-            "The checker doesn't know the cause. The causes that it has ruled out are listed above. Look at the rest, one node and one setting at a time.",
+            "The checker doesn't know the cause. The causes that it has ruled out are in the list above. Look at the rest, one node and one setting at a time.",
         ),
     ),
     needs=(
@@ -181,7 +181,7 @@ def _with_unit(name: str, value: float) -> str:
 def chance_notes(run: RunUnderTest) -> list[str]:
     """Return a line for each expectation that a run calls OFF and that no finding is made of, since chance may be why."""
     return [
-        f"off, as far as chance goes: {verdict.label}: {in_unit(verdict.measured, verdict.value, '.5g')}, "
+        f"off, as far as chance goes ({verdict.label}): {in_unit(verdict.measured, verdict.value, '.5g')}, "
         f"expected {in_unit(verdict.measured, verdict.low or 0, '.5g')} to {in_unit(verdict.measured, verdict.high or 0, '.5g')}; another seed tells chance from a wrong setting"
         for verdict in run.verdicts
         if verdict.ok is False

@@ -385,7 +385,7 @@ def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
         (busy * window + rest * moments.get(RECEIVER, 0.0), f"the receiver's window{usual} (ss: rwnd_limited, or all of snd_wnd in flight)"),
         (busy * buffer + rest * moments.get(BUFFER, 0.0), "the sender's own buffer (ss: sndbuf_limited, app_limited)"),
         (1 - busy + rest * moments.get(PROGRAM, 0.0), "the program, which had nothing to send (ss: busy, app_limited)"),
-        (rest * moments.get(WINDOW, 0.0), "the congestion window: losses, or what the path holds (ss: unacked, cwnd)"),
+        (rest * moments.get(WINDOW, 0.0), "the congestion window, because of losses or what the path holds (ss: unacked, cwnd)"),
         (rest * moments.get(None, 0.0), f"{none} (ss: unacked, less than the windows allow)"),
     ):  # fmt: skip
         yield share, f"{who}: {100 * share:.0f} % of {time} {what}"

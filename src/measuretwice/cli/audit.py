@@ -44,9 +44,9 @@ def audit(
 
     FILE.csv has a line of headings, then a line for each flow or run: rates, bytes and times, round-trip times, losses
     and halvings; or sums, squares and Jain's indices; shares; constants. A Markdown file may have several tables.
-    Everything that follows from other columns is recomputed. Exit 0 where nothing is off, 1 where something is, 2
-    where the table can't be read, 3 where nothing is off in what could be looked at, and something couldn't: an option
-    had no effect, or a cell wasn't read.
+    Everything that follows from other columns is recomputed. Exit status: 0 if nothing is off, 1 if something is, 2
+    if the table can't be read. It is 3 if nothing is off as far as could be checked, but an option had no effect or a
+    cell couldn't be read.
     """
     report = audit_table(
         _content(path),

@@ -138,7 +138,7 @@ def _take_hint(books: CaseBooks, hint: int | None) -> None:
         guess = _ask_in_words(books, case.number, question, "Enter: no hint yet")
         if not guess:
             raise UserError(
-                "the last hint tells the cause: first say what you think it is, in three words or more; a wrong guess will do: "
+                "the last hint tells the cause, so first say what you think it is, in three words or more; a wrong guess will do: "
                 f"./lab check {case.pattern} --hint 3 --diagnosis 'WORDS'"
             )
     books.note_hint(hint, guess)

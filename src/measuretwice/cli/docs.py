@@ -116,7 +116,7 @@ def _check_questions(root: Path, path: Path) -> int:
     folder = path.resolve().parent
     labs = [lab for lab in published_labs(root).values() if lab.folder.resolve() == folder]
     if not labs:
-        raise UserError(f"--check {path}: no lab has it: give labs/NN-<lab>/questions.md")
+        raise UserError(f"--check {path}: no lab has it; give labs/NN-<lab>/questions.md")
     rubric = read_rubric(labs[0])
     problems = unmatched_points(labs[0], rubric) if rubric else []
     print(

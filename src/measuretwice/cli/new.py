@@ -22,13 +22,13 @@ def new(name: str, like: str | None) -> int:
     folder = f"labs/{lab.folder.name}"
     print(
         f"{folder}: {lab.file.lab.title}\n"
-        f"It runs as it stands: ./lab run {name} --trial {min(lab.trials)}\n"
-        "It is a draft: no page shows it, and none of its runs need be recorded. What comes next:\n"
-        f"  1. {folder}/lab.toml: title, network, parameters, trials, what is expected of them\n"
-        f"  2. {folder}/nodes/: what each node does; questions.md: what is asked\n"
+        f"It runs already: ./lab run {name} --trial {min(lab.trials)}\n"
+        "As a draft it appears on no page, and needs no recorded runs. What comes next:\n"
+        f"  1. {folder}/lab.toml: title, network, parameters, trials, and what you expect of them\n"
+        f"  2. {folder}/nodes/: what each node does; questions.md: the questions\n"
         f"  3. ./lab record {name}: its recorded runs, into sample-data/{lab.folder.name}/\n"
-        f"  4. {folder}/facts.py: what its recorded runs say, by name\n"
+        f"  4. {folder}/facts.py: numbers from its recorded runs, by name\n"
         f"  5. docs/modules/{lab.folder.name}/: its pages, {len(pages)} begun, each with a line in mkdocs.yml\n"
-        "  6. no more draft = true in lab.toml; then make test says what is missing"
+        "  6. remove draft = true from lab.toml; then make test tells you what is missing"
     )
     return 0

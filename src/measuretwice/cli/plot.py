@@ -70,15 +70,15 @@ def plot(
     open_it: bool,
     as_json: bool,
 ) -> int:
-    """Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or
+    """Draw finished runs, as SVG with a CSV of the numbers: compared with the lab's model, or
     in the figures that its lab.toml has; or up to three runs over time.
 
-    LAB means its runs with the lab's own settings, the newest of each trial; where there are none, those that
-    there are. RUN is the folder of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    LAB means its runs with the lab's own settings, the newest of each trial; if there are none, all runs of the lab.
+    RUN is the folder of a run, or a folder of runs. Each folder of runs is a panel of the
     figure called stages, or has figures of its own; TITLE=RUN gives it a title.
 
-    With --over-time, RUN, with a title or without, may also be a live lab's folder, or one of files of your own with ss's
-    output sampled: each sample after a line '# t=UNIX-TIME'.
+    With --over-time, RUN (with or without a title) may also be a live lab's folder, or a folder of your own files.
+    These have ss's output sampled, each sample after a line '# t=UNIX-TIME'.
     """
     root = root_folder()
     if over_time:

@@ -97,14 +97,14 @@ from measuretwice.runs.result import Result, for_students
     default="virtual",
     show_default=True,
     metavar="virtual|host|browser|FILE",
-    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; in the "
-    "machine that the site has for browsers, in node; or on the machines that FILE (nodes.toml) names, by ssh.",
+    help="Where to run: virtual is the virtual kernel, host is namespaces of this machine, as root. browser is the site's "
+    "machine for browsers, run by node. FILE (nodes.toml) names machines to reach by ssh.",
 )
 @click.option(
     "--emulate",
     is_flag=True,
-    help="With --on host: a small emulator of ours does what the router does, so that the kernel needs no netem, and you "
-    "needn't be root. In real time; the result says how late packets were.",
+    help="With --on host: a small emulator of ours takes the router's place, so that the kernel needs no netem, and you "
+    "needn't be root. In real time; the result shows how late packets were.",
 )
 @click.option(
     "--out",

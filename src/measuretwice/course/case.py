@@ -432,7 +432,7 @@ def choose_live_trial(lab: Lab, trial: str | None, staged: Pitfall | None) -> in
     default_trial = staged.trial if staged else min(lab.trials)
     numbers = select_trials(lab, trial or str(default_trial))
     if len(numbers) != 1:
-        raise UserError(f"--trial {trial}: one network is one trial's: give one number")
+        raise UserError(f"--trial {trial}: one network is one trial's, so give one number")
     return numbers[0]
 
 

@@ -298,7 +298,7 @@ def check_brought(
     lab = load_lab(root, lab_name)
     numbers = select_trials(lab, trial)
     if len(numbers) != 1:
-        raise UserError(f"--trial {trial}: these files are of one trial: give one number")
+        raise UserError(f"--trial {trial}: these files are of one trial, so give one number")
     changes = read_changes(lab, declared.changes, elsewhere=True)
     chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **changes}
     params = {name: value for name, value in chosen.items() if value != UNSET}

@@ -224,14 +224,14 @@ def outcome_lines(outcome: CaseOutcome, *, in_page: bool = False) -> list[str]:
             ]
         case ExperimentDecides():
             return [
-                f"Case {outcome.case}: this run decides, and nothing is wrong with it. Only the claim is off that still "
-                "stands beside it. A claim is a setting too, and changing it measures nothing again."
+                f"Case {outcome.case}: this run decides, and nothing is wrong with it. Only its claim is still off. "
+                "A claim is a setting too, and changing it measures nothing again."
             ]
         case TrialsMissing():
             trials = ", ".join(map(str, outcome.missing))
             return [
-                f"Case {outcome.case}: nothing is off in these runs by themselves, but the case is about those of trial "
-                f"{trials}, too: ./lab check {outcome.runs}"
+                f"Case {outcome.case}: nothing is off in these runs by themselves, but the case is also about trial "
+                f"{trials}. Check them together, with ./lab check {outcome.runs}"
             ]
 
 
@@ -251,8 +251,8 @@ def how_to_answer(question: Question) -> str:
     check = f"./lab check {question.pattern}"
     if not question.is_diagnosed:
         return (
-            f"Case {question.case}: write down what is off, in your own words: {check} --diagnosis 'WORDS'. "
-            "Then a question comes, which solves the case."
+            f"Case {question.case}: write down what is off in your own words, with {check} --diagnosis 'WORDS'. "
+            "Then comes a question. Its answer solves the case."
         )
     number = " --number NUMBER" if question.judgement.number else ""
     return f"Answer it with {check} --answer LETTER{number}"

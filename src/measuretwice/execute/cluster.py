@@ -184,7 +184,7 @@ def connect(scheduler: Scheduler) -> Iterator[Cluster]:
             from distributed import Client
         except ImportError:
             raise UserError(
-                f"--jobs {scheduler.url()}: dask.distributed is not installed: {INSTALL}"
+                f"--jobs {scheduler.url()}: dask.distributed is not installed; install it with {INSTALL}"
             ) from None
         security = _security(scheduler)
         _reach(scheduler, security)
@@ -212,12 +212,12 @@ def _security(scheduler: Scheduler) -> Any:
     except OSError as error:  # ssl's are of this kind, too
         raise UserError(
             f"--jobs {scheduler.url()}: a certificate that dask's configuration names can't be read "
-            f"({error.strerror or error}): {GUIDE}"
+            f"({error.strerror or error}); see {GUIDE}"
         ) from None
     if scheduler.tls and context is None:
         raise UserError(
             f"--jobs {scheduler.url()}: dask's configuration names no certificate for clients (is "
-            f"DASK_CONFIG set?): {GUIDE}"
+            f"DASK_CONFIG set?); see {GUIDE}"
         )
     return security
 

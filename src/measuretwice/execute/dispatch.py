@@ -62,7 +62,7 @@ class Dispatcher(Protocol):
 def refuse_jobs(backend: type[Backend], where: str, jobs: int | Scheduler | None) -> None:
     """UserError where trials can't be handed out so on the backend that --on `where` means."""
     if backend.real_time and isinstance(jobs, Scheduler):
-        raise UserError(f"--on {where}: a cluster runs the virtual kernel alone: leave --jobs out")
+        raise UserError(f"--on {where}: a cluster runs only the virtual kernel, so leave --jobs out")
     if backend.real_time and jobs is not None and jobs != 1:
         raise UserError("--jobs: in real time trials would disturb each other: 1")
 
@@ -109,8 +109,8 @@ class Pool:
             except OSError as error:
                 # Semaphores of processes are files there (sem_overview(7)), wherever else there is room.
                 raise UserError(
-                    f"/dev/shm: {error.strerror}: processes that run trials need some bytes there: make room, or have it "
-                    "mounted so that it can be written to (mount -o remount,rw /dev/shm)",
+                    f"/dev/shm: {error.strerror}. Processes that run trials need some bytes there, so make room, or mount "
+                    "it so that it can be written to (mount -o remount,rw /dev/shm)",
                     1,
                 ) from None
             try:

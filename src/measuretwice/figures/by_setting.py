@@ -68,7 +68,7 @@ def against(lab: Lab, declared: AgainstFigure, results: Sequence[Result]) -> Dra
     drawn.description = _means_in_words(declared, names, rows)
     bars = "bars: 95 % interval of the mean" if any(row["runs"] > 1 for row in rows) else ""
     drawn.caption = "; ".join(
-        filter(None, [f"{counted_runs([row['runs'] for row in rows])} a point", bars])
+        filter(None, [f"{counted_runs([row['runs'] for row in rows])} per point", bars])
     )
     return drawn, rows
 
@@ -253,15 +253,17 @@ def _boxes_caption(declared: BoxesFigure, rows: Sequence[Row]) -> str:
     for row in rows:
         runs.setdefault(row["by"], set()).add((row["trial"], row["seed"]))
     points = (
-        "a point a flow" if all(panel.of == "flow" for panel in declared.panels) else "a point each"
+        "one point per flow"
+        if all(panel.of == "flow" for panel in declared.panels)
+        else "one point each"
     )
     counts = [len(seeds) for seeds in runs.values()]
     boxes = (
-        "; boxes: the middle half, with the median; whiskers: all"
+        "; a box spans the middle half, with the median, and the whiskers span all"
         if max(counts) > FEWEST_IN_A_BOX
         else ""
     )
-    return f"{counted_runs(counts)} a row, {points}{boxes}"
+    return f"{counted_runs(counts)} per row, {points}{boxes}"
 
 
 def _medians_in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:
@@ -335,5 +337,5 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
             if on_phone() or axes is all_axes[0]:
                 axes.set_ylabel("goodput of a flow (Mbit/s)")
     drawn.description = " ".join(notes)
-    drawn.caption = f"{counted_runs([len(results)])}, a mark a flow; line: least squares through zero, its slope is C"
+    drawn.caption = f"{counted_runs([len(results)])}, one mark per flow; the line is least squares through zero, and its slope is C"
     return drawn, rows

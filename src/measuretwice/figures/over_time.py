@@ -422,7 +422,7 @@ def evenness(lab: Lab, declared: EvennessFigure, results: Sequence[Result]) -> D
     try:
         series = [series_of_run(lab, run) for run in results]
     except (ParseError, OSError) as error:
-        raise UserError(f"--figure {declared.id}: raw files can't be read: {error}") from None
+        raise UserError(f"--figure {declared.id}: can't read raw files ({error})") from None
     names = [
         f"{len(flows)} flows, seed {run.seed}" for run, flows in zip(results, series, strict=True)
     ]

@@ -245,7 +245,7 @@ def read_published(text: str, name: str) -> list[Published]:
                 f"{name}, line {line}: expected trial, state, model_mbit, measured_mbit, note ({error})"
             ) from None
         if value.state not in STATES:
-            raise UserError(f"{name}, line {line}: state: expected before or after")
+            raise UserError(f"{name}, line {line}: expected before or after as state")
         if not all(0 < mbit < math.inf for mbit in (value.model_mbit, value.measured_mbit)):
             raise UserError(f"{name}, line {line}: expected positive Mbit/s")
         values.append(value)

@@ -237,7 +237,7 @@ def _records(path: Path, text: str, form: Form) -> list[Line]:
                 raise UserError(f"{path}: more than {MAX_LINES} lines: no table of a class")
     except csv.Error as error:
         why = "a quote is opened and not closed" if "end of data" in str(error) else str(error)
-        raise UserError(f"{path}, line {begins + before}: can't be read: {why}") from None
+        raise UserError(f"{path}, line {begins + before}: can't be read, because {why}") from None
     return lines
 
 

@@ -149,7 +149,7 @@ def _read_table(lab: Lab, path: Path) -> list[Trial]:
         number = row.pop("trial", None) or ""
         if not number.isdigit():
             raise UserError(
-                f"{short_path(path)}, line {line}: trial: expected a number, got {number!r}"
+                f"{short_path(path)}, line {line}: expected a number as trial, got {number!r}"
             )
         if None in row or None in row.values():
             raise UserError(

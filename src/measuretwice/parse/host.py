@@ -103,7 +103,7 @@ SYSCTL = table(
         "net.ipv4.tcp_congestion_control": ("", "algorithm of connections that don't ask"),
         "net.ipv4.tcp_timestamps": ("", "1: announces timestamps (RFC 7323)"),
         "net.ipv4.tcp_sack": ("", "1: selective acknowledgements"),
-        "net.ipv4.tcp_ecn": ("", "0: never, 1: asks for it, 2: if asked"),
+        "net.ipv4.tcp_ecn": ("", "0 never, 1 asks for it, 2 if asked"),
         "net.ipv4.tcp_rmem": ("bytes", "receive buffer: least, first, largest"),
         "net.ipv4.tcp_wmem": ("bytes", "send buffer: least, first, largest"),
         "net.ipv4.tcp_mem": ("pages", "memory of all TCP: low, pressure, most"),

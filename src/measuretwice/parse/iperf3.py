@@ -150,10 +150,10 @@ ASKED = printed_by(Iperf3Run)
 IPERF3 = meanings_of(Iperf3Run, _SOURCE) | table(
     _SOURCE,
     {
-        "bytes": ("bytes", "data; sent: handed to the socket, received: read from it"),
+        "bytes": ("bytes", "data, handed to the socket (sent) or read from it (received)"),
         "seconds": ("s", "the time that this side took"),
         "bits_per_second": ("bit/s", "those bytes over that time"),
-        "retransmits": ("segments", "sent again, by the sender's kernel"),
+        "retransmits": ("segments", "retransmitted, by the sender's kernel"),
         "snd_cwnd": ("bytes", "congestion window at the interval's end"),
         "rtt": ("ms", "smoothed round-trip time at the interval's end"),
         "interval": ("s", "from when to when"),

@@ -138,7 +138,7 @@ def _test(text: str, source: str, lines: int) -> BulkTest:
 
 def _no_test(failed: re.Match[str], source: str) -> ParseError:
     """Return what netperf says in place of a result."""
-    return ParseError(source, "file", f"no test came about: netperf says: {failed[0].strip()}")
+    return ParseError(source, "file", f"no test took place; netperf says {failed[0].strip()!r}")
 
 
 def _factor(unit: re.Match[str]) -> float:

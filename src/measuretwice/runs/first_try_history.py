@@ -129,7 +129,7 @@ def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:
     count = f"{within} of {len(values)}"
     return Outcome(
         tuple(_lines(shown, results)) if shown.by else _spread(shown, values),
-        f"{count} {'is' if within == 1 else 'are'} in the range: {shown.label} {ends}.",
+        f"{count} {'is' if within == 1 else 'are'} in the range ({shown.label} {ends}).",
         count,
         bool(values) and within == len(values),
     )
@@ -165,7 +165,7 @@ def _first_of(
     brief = f"{', '.join(named[:-1])} and {named[-1]} are level, of {of_each}"
     little = f"they differ by {100 * (shown.alike_ratio or 0):g} % or less"
     if runs == 1:
-        why = f"{little}, and one run each can't decide that"
+        why = f"{little}, so one run each can't decide"
     elif all(_by_chance(values[first], values[name]) for name in level):
         why = "they differ by no more than chance makes such means differ"
     else:

@@ -347,7 +347,7 @@ def _by_settings(
         most_mbit = 8e-3 * int(words[2]) / rtt_ms
         if most_mbit < ENOUGH * rate:
             yield (
-                f"receive-window\t{of_host}{name} is at most {words[2]} B (sysctl): at {rtt_ms:g} ms that makes "
+                f"receive-window\t{of_host}{name} is at most {words[2]} B (sysctl), which at {rtt_ms:g} ms is "
                 f"{most_mbit:.3g} Mbit/s or less\troom for {rate:g} Mbit/s times {rtt_ms:g} ms, "
                 f"{1e3 * rate * rtt_ms / 8:.0f} B\tThe buffer, not the link, limits a flow then."
             )

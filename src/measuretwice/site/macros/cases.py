@@ -110,7 +110,7 @@ def _dealt(context: LabContext, name: str) -> str:
         says += "; in a browser, press **My run’s values** in the tab **in this page** below"
     return (
         "\n\nThe numbers on this page are the recorded run's. "
-        f"Your own run gets slightly different ones ({near}); {says}.\n{{ .recorded }}"
+        f"Your own run gets slightly different ones ({near}). To see them: {says}.\n{{ .recorded }}"
     )
 
 
@@ -341,13 +341,14 @@ def begin(context: LabContext) -> Block:
 def first_try_outcomes(context: LabContext) -> Block:
     """What became of the first try's claim, from its recorded steps: for a page that comes after the cases."""
     about = first_try_of(context.lab)
-    lines = [f"The claim was: {about.claim}.", ""]
+    lines = [f"The claim was this: {about.claim}.", ""]
     for step in about.steps:
         if not context.sets.is_recorded(step.of):
             continue
         outcome = outcome_of(context.lab, step.shown or about.shown, context.sets.runs(step.of))
         after = after_cases(step_cases(context.lab, step.of))
-        results = "; ".join(outcome.lines)
+        # A line is a label, a colon and a value; here they are in a sentence of their own.
+        results = "; ".join(line.replace(": ", ", ", 1) for line in outcome.lines)
         lines.append(
             f"- **{after[0].upper()}{after[1:]}**: {results}. {outcome.counted} {outcome.judged}"
         )
