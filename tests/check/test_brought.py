@@ -147,7 +147,7 @@ def client(text: str, **changes: Any) -> str:
     [
         (
             {"received__bytes": 0, "received__bits_per_second": 0.0},
-            "nothing is said to have been received",
+            "no line reports anything received",
         ),
         ({"sent__bytes": 0, "received__bytes": 0}, "0 bit/s: nothing was sent"),
         ({"received__bits_per_second": "-nan"}, "no number for the rate (nan)"),

@@ -258,7 +258,7 @@ def test_books_of_several_labs_and_of_none(tmp_path: Path) -> None:
         "mathis": [5],
         "buffers": [2],
     }
-    assert problems == ["other/lab-book.md: nothing says which lab's book it is"]
+    assert problems == ["other/lab-book.md: it isn't clear which lab's book it is"]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_question_taken_out_of_its_list_is_missed(tmp_path: Path) -> None:
     assert count.startswith("12 questions, and rubric.toml marks 13: ")
     assert any(problem.startswith("question 2: ") for problem in others)
     questions.write_text(text.replace(" points)", ")", 1))
-    assert unmatched_points(lab, rubric)[0].startswith("question 1 says no points")
+    assert unmatched_points(lab, rubric)[0].startswith("question 1 has no points")
 
 
 @pytest.mark.parametrize("name", MARKED)

@@ -86,7 +86,7 @@ def test_a_name_that_stands_twice(extractor: Extractor, tmp_path: Path) -> None:
     extractor.extract(zipped(tmp_path / "a.zip", ("x", "first"), ("x", "second"), ("x/y", "third")))
     assert (extractor.into / "a.zip/x").read_text() == "first"
     [line] = extractor.summary
-    assert line == "2 of a.zip: this name stands twice; the first is taken (x, x/y)"
+    assert line == "2 of a.zip: this name is there twice; the first is taken (x, x/y)"
 
 
 def test_a_bomb(extractor: Extractor, tmp_path: Path) -> None:

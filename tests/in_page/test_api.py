@@ -301,7 +301,7 @@ def test_a_diagnosis_is_in_the_book_whatever_hints_were_taken(
 def test_a_page_names_what_to_change_once_there_is_a_diagnosis(worker: Worker) -> None:
     folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     said = worker.ask("check", lab="mathis", folders=[folder])["said"]
-    assert said == "Case 5: write down your diagnosis below, and the page says what to change."
+    assert said == "Case 5: write down your diagnosis below, and the page tells you what to change."
     for name in ("plan.json", "result.json", "experiment.sh"):
         if (worker.runs / "mathis" / folder / name).exists():
             assert "mtu_bytes" not in (worker.runs / "mathis" / folder / name).read_text().lower()

@@ -76,7 +76,7 @@ def test_a_failed_trial_names_the_damaged_file(
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         f"lab: trial 7: the cached virtual kernel is damaged ({name}): it is set aside; "
-        "run again to have it made anew"
+        "run again, and it will be made again"
     )
     assert "mistake of ours" not in done.stderr
     assert not cached.exists()
@@ -92,7 +92,7 @@ def test_of_a_sweep_every_trial_says_so(tmp_path: Path, cached: Path) -> None:
     assert len(lines) == 4
     for line in lines:
         assert "the cached virtual kernel is " in line
-        assert line.endswith("run again to have it made anew")
+        assert line.endswith("run again, and it will be made again")
 
 
 def test_the_doctor_sees_a_single_byte(cached: Path) -> None:

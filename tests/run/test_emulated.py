@@ -357,7 +357,7 @@ def test_late_frames_are_noted(tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("mathis", "--emulate"), "--emulate is for this machine's own kernel: add --on host"),
-        (("buffers", "--on", "host", "--emulate"), "buffers doesn't say what an emulator can stand in for"),
+        (("buffers", "--on", "host", "--emulate"), "buffers doesn't name what an emulator can replace"),
         (("mathis", "--trial", "7", "--set", "offloads=on", "--on", "host", "--emulate"), "trial 7 has offloads=on; with the emulator it can only be off"),
         (("mathis", "--trial", "7", "--set", "delay_ms=4", "--on", "host", "--emulate"), "trial 7 has delay_ms=4; with the emulator it can only be left alone"),
         (("mathis", "--trial", "7", "--set", "congestion_control=unheard", "--on", "host", "--emulate"), "this machine's kernel has no unheard"),

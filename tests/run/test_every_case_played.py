@@ -55,7 +55,7 @@ def answers_to(lab: Lab, judgement: Judgement, runs: list[str]) -> list[tuple[st
 
 def printed_pattern(output: str) -> list[str]:
     """The runs that the last printed ./lab check names, as a shell expands them."""
-    pattern = Path(re.findall(r"\./lab check (\S+) says wh", " ".join(output.split()))[-1])
+    pattern = Path(re.findall(r"\./lab check (\S+) reports wh", " ".join(output.split()))[-1])
     runs = sorted(pattern.parent.glob(pattern.name))
     assert runs, pattern
     return [str(run) for run in runs]

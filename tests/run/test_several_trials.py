@@ -183,7 +183,7 @@ def test_a_case_of_two_trials_is_played(tmp_path: Path) -> None:
     first = lab(*case, "--seed", "77")
     assert first.returncode == 0, first.stderr
     assert "2 trials, 10 virtual seconds" in first.stderr
-    [pattern] = re.findall(r"\./lab check (\S+) says what is off", first.stdout)
+    [pattern] = re.findall(r"\./lab check (\S+) reports what is off", first.stdout)
     assert pattern.endswith("/queues/case-06-*")
     assert check_case(folder, 6)[0] == 1
     # What is right for one of the two solves nothing.

@@ -126,7 +126,7 @@ def test_a_link_in_a_lab_is_refused(stranger: Path) -> None:
         out = stranger.parent / "runs"
         done = call_lab(*words, "--out", out, MEASURETWICE_ROOT=str(stranger))
         assert done.returncode == 2, done.stderr
-        problem = "01-mathis/nodes/leak.sh: a link; a lab's files stand in its own folder"
+        problem = "01-mathis/nodes/leak.sh: a link; a lab's files belong in its own folder"
         assert problem in done.stderr
         assert not out.exists() or SECRET not in "".join(
             path.read_text(errors="replace") for path in out.rglob("*") if path.is_file()

@@ -54,7 +54,7 @@ def test_nodes_from_a_manifest(tmp_path: Path) -> None:
     [
         (["mathis"], "say what to make: one of --fabric, --cloudlab and --manifest FILE"),
         (["mathis", "--fabric", "--cloudlab"], "say what to make: one of"),
-        (["mathis", "--fabric", "--user", "me"], "--user says whose login of a --manifest"),
+        (["mathis", "--fabric", "--user", "me"], "--user names a login of a --manifest"),
         (["verona", "--fabric"], "there is no lab 'verona'"),
         (["mathis", "--manifest", "nowhere.xml"], "nowhere.xml: can't be read: No such file"),
         (["mathis", "--manifest", "."], "can't be read: Is a directory"),

@@ -89,7 +89,7 @@ def test_more_than_a_run_holds_is_refused(
     monkeypatch.setattr("measuretwice.runs.folder.MAX_BYTES", 100)
     pack(raw, tmp_path / ARCHIVE)
     raw.rename(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="no place in it"), raw_folder(tmp_path):
+    with pytest.raises(UserError, match="doesn't belong in it"), raw_folder(tmp_path):
         pass
 
 

@@ -247,7 +247,7 @@ def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path
         / float(params["rtt_ms"])
         / float(params["loss_ratio"]) ** 0.5
     )
-    assert model_answer(own).endswith(f"the model with C = 1 says {value / 1e6:.4g} Mbit/s.")
+    assert model_answer(own).endswith(f"the model with C = 1 predicts {value / 1e6:.4g} Mbit/s.")
     # Neither where no model is asked for, nor of a set of trials.
     for name in ("netem-limit", "cherry-picking"):
         number = LAB.case_number(LAB.pitfall(name))

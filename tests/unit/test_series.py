@@ -34,7 +34,7 @@ def test_series_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_set_without_series_says_so_and_a_damaged_one_too(tmp_path: Path) -> None:
     write_series(tmp_path, [])
-    with pytest.raises(UserError, match="record the set anew"):
+    with pytest.raises(UserError, match="record the set again"):
         read_series(tmp_path)
     write_series(tmp_path, [flow(1, 2)])
     whole = (tmp_path / SERIES_FILE).read_bytes()

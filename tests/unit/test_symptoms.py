@@ -108,7 +108,7 @@ def test_goodput_against_the_model_is_what_was_measured() -> None:
     [run] = WORDS["mathis"].sets.runs("mtu-broken")
     assert f"the recorded run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in alt  # type: ignore[operator]
     assert run.model_bps is not None
-    assert f"the model says {number_in_words(run.model_bps / 1e6)}" in alt
+    assert f"the model predicts {number_in_words(run.model_bps / 1e6)}" in alt
 
 
 def test_values_are_measured_set_computed_or_counted() -> None:

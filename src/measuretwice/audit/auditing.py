@@ -210,7 +210,7 @@ def _audited(
         by_name["total"] = [replace(column, name="total") for column in by_name["total"]]
         reading = read_rows(table, by_name, given)
         if rates_of_flows:
-            why = "what stands beside them differs from row to row"
+            why = "the other columns differ from row to row"
             notes.append(f"the rates were read as totals: {why}")
     rows = reading.rows
     # What is of all flows of a run is no matter of one.
@@ -340,7 +340,7 @@ def _looked_at(
             counts[text] = max(count, counts.get(text, 0))
     yield from counts.items()
     if groups and not OF_RUNS.isdisjoint(reading.columns):
-        yield "what stands beside each flow, of all flows", len(groups)
+        yield "the values of all flows together, repeated next to each flow", len(groups)
     if reading.summaries:
         yield "summary rows, against the others", len(reading.summaries)
 
@@ -449,7 +449,7 @@ def _constants(
             ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
             values.append(Recomputed(title, slope, "", whose, len(points), *ends))
             if left_out := len(group) - len(points):
-                notes.append(f"{title}: {left_out} of {len(group)} rows have no place in it")
+                notes.append(f"{title}: {left_out} of {len(group)} rows are left out of it")
             first = group[0]
             used |= {"mss"} if not first.has("mss") and not first.has("model_by_losses") else set()
             used |= {"rtt"} if not first.has("rtt") else set()

@@ -123,7 +123,7 @@ NAMES: dict[str, Name] = {
         Name("value", "number", "the mean of something, where other columns have its least and most", r"(?!)"),
         Name("algorithm", "text", "the algorithm",
              r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol|scheme)\b|^tcp$"),
-        Name("run", "text", "which run a row belongs to",
+        Name("run", "text", "which run a row is from",
              r"\b(?:run|experiment|trial|repeat|repetition)\b", many=True),
         Name("flow", "text", "which flow a row is",
              r"^(?!.*\b(?:marks?|marked|size|control|duration|length|start|label)\b).*\b(?:flow|port|stream|connection|socket)\b", many=True),

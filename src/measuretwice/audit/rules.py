@@ -358,7 +358,7 @@ def received_of_sent(row: Row) -> Offences:
             yield (
                 "quotient",
                 f"{row.shown('received')} of {row.shown('segments')} packets received is a loss of "
-                f"{row.as_shown(again, 'loss_ratio', 4)}, and it says {row.shown('loss_ratio')}",
+                f"{row.as_shown(again, 'loss_ratio', 4)}, but the table has {row.shown('loss_ratio')}",
             )
 
 

@@ -165,7 +165,7 @@ def _counts_off(rows: Sequence[Row], by_name: Known) -> Iterator[Problem]:
         if more or fewer:
             text = (
                 f"{row.shown('received')} of {row.shown('segments')} packets received leaves {missing[row.line]:.0f} "
-                f"lost, and it says {row.shown('losses')}"
+                f"lost, but the table has {row.shown('losses')}"
             )
             yield _of_row(row, "counts", text)
 
@@ -184,7 +184,7 @@ def _offered_losses_off(rows: Sequence[Row]) -> Iterator[Problem]:
     ):
         text = (
             f"{row.shown('goodput')} arrived of {row.shown('offered_rate')} is a loss of "
-            f"{row.as_shown(missing[row.line], 'loss_ratio', 3)}, and it says {row.shown('loss_ratio')}"
+            f"{row.as_shown(missing[row.line], 'loss_ratio', 3)}, but the table has {row.shown('loss_ratio')}"
         )
         yield _of_row(row, "quotient", text)
 

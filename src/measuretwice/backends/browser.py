@@ -87,7 +87,7 @@ def _built(*options: str) -> BrowserMachine:
     done = run_builder(BROWSER_BUILDER, *options)
     if done.returncode != 0:
         raise UserError(
-            "the browser's machine can't be built; its builder's last line says what to fix", 1
+            "the browser's machine can't be built; its builder's last line tells you what to fix", 1
         )
     return BrowserMachine.read(Path(done.stdout.strip()), FACTS, "machine")
 

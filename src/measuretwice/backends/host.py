@@ -116,7 +116,7 @@ class EmulatedHost(Host):
     location = "on this machine's own kernel, with an emulator for the path, in real time"
     differs = (
         "this machine's own kernel in real time, with an emulator in the place of the path: no two results are alike, "
-        "and emulator_late_mean_us says how late packets were"
+        "and emulator_late_mean_us shows how late packets were"
     )
 
     def __init__(self, tools: dict[str, str], owner: int) -> None:
@@ -136,7 +136,7 @@ class EmulatedHost(Host):
     def open(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
         if lab.file.topology.emulated is None:
             raise UserError(
-                f"--emulate: {lab.name} doesn't say what an emulator can stand in for (topology.emulated in its lab.toml)"
+                f"--emulate: {lab.name} doesn't name what an emulator can replace (topology.emulated in its lab.toml)"
             )
         sweep()
         yield cls(tool_versions(), os.getpid())
@@ -208,7 +208,7 @@ def ensure_program(source: Path) -> Path:
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line]
                 raise UserError(
-                    f"--emulate: {compiler} can't compile {source}: {(errors or ['it says nothing'])[0]}"
+                    f"--emulate: {compiler} can't compile {source}: {(errors or ['it gives no reason'])[0]}"
                 )
             built.rename(program)
     except OSError as error:

@@ -115,7 +115,7 @@ def damage(kind: str, folder: Path, more_sums: Mapping[str, str]) -> str | None:
     A damaged folder is set aside, so that the next run has it made anew; its builder then removes the old one.
     """
     if not folder.is_dir():
-        return f"the cached {kind} is gone from {folder}: run again to have it made anew"
+        return f"the cached {kind} is gone from {folder}: run again, and it will be made again"
     changed = changed_files(folder, more_sums)
     if not changed:
         return None
@@ -125,8 +125,8 @@ def damage(kind: str, folder: Path, more_sums: Mapping[str, str]) -> str | None:
         shutil.rmtree(aside, ignore_errors=True)
         os.rename(folder, aside)
     except OSError:
-        return f"{problem}: delete {folder}, then run again to have it made anew"
-    return f"{problem}: it is set aside; run again to have it made anew"
+        return f"{problem}: delete {folder}, then run again, and it will be made again"
+    return f"{problem}: it is set aside; run again, and it will be made again"
 
 
 def damaged_archive(kind: str) -> str | None:
@@ -137,7 +137,7 @@ def damaged_archive(kind: str) -> str | None:
             digest = hashlib.file_digest(archive, "sha256").hexdigest()
         same = digest == read_object(SHIPPED / f"{kind}.json")["sha256"]
     except FileNotFoundError:
-        return f"{name} is missing: git checkout machines, or download the kit anew"
+        return f"{name} is missing: git checkout machines, or download the kit again"
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{name} can't be compared with its manifest ({error}): git checkout machines"
     return None if same else f"{name} isn't what its manifest names: git checkout machines"

@@ -286,7 +286,7 @@ def unpack(packed: IO[bytes], folder: Path) -> None:
         for entry in tar:
             name = PurePosixPath(entry.name)
             if name.is_absolute() or ".." in name.parts or not (entry.isreg() or entry.isdir()):
-                raise tarfile.TarError(f"{entry.name!r} has no place in it")
+                raise tarfile.TarError(f"{entry.name!r} doesn't belong in it")
             target = folder / name
             if entry.isdir():
                 target.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,7 @@ def ensure_kernel() -> Kernel:
     done = run_builder(KERNEL_BUILDER)
     if done.returncode != 0:
         raise UserError(
-            "without the virtual kernel nothing can run; its builder's last line says what to fix",
+            "without the virtual kernel nothing can run; its builder's last line tells you what to fix",
             1,
         )
     return Kernel.read(Path(done.stdout.strip()), FACTS, "kernel")

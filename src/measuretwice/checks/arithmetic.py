@@ -324,7 +324,7 @@ SPREAD_RATIO, SPREAD_MS = 2.0, 5.0
         hints=(
             "Compare ping's smallest time with its mean and its largest.",
             "How many of its answers took twice as long as the quickest one?",
-            "Either packets waited in a queue, since something else used the path, or a radio sent them again and again: the smallest time alone says how long the path is.",
+            "Either packets waited in a queue because something else used the path, or a radio sent them again and again. Only the smallest time tells you how long the path is.",
         ),
     ),
     needs=(),
@@ -358,7 +358,7 @@ def ping_spread(run: RunUnderTest) -> Finding | None:
         hints=(
             "Go through ping's answers one by one: from which on are time or TTL others?",
             "Compare the least time before that answer and after it, and the TTL.",
-            "From then on the packets took another way, or the delay was set anew while ping ran.",
+            "From then on the packets took another way, or the delay was changed while ping ran.",
         ),
     ),
     needs=("rtt_mean_ms",),
@@ -373,7 +373,7 @@ def path_changed(run: RunUnderTest) -> Finding | None:
         if change:
             return Finding(
                 "path-changed", f"{change} ({source})", "one path, of one length",
-                "The packets took another way from there on, or the delay was set anew while ping ran.",
+                "The packets took another way from there on, or the delay was changed while ping ran.",
                 severity="warning",
             )  # fmt: skip
     return None

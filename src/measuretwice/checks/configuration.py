@@ -74,7 +74,7 @@ class Difference:
         hints=(
             "Not every node is set as the lab's own scripts set it. Go from node to node: ./lab show RUN qdisc, link, sysctl, ethtool, state.",
             "Compare with a run of the same trial by the lab's own scripts: ./lab diff RUN RUN lists the files that differ.",
-            "What differs is said above, node by node: set it as the lab does, or take it away.",
+            "The differences are listed above, node by node. Set each as the lab does, or remove it.",
         ),
     ),
     needs=(),
@@ -339,7 +339,7 @@ def _text(value: object) -> str:
         "How late an emulator sent packets on, compared with the path's round-trip time; and what it lost unasked.",
         explains=("round-trip-time", "unexplained"),
         hints=(
-            "In real time a path of programs is only as punctual as the machine. The result says how late packets were.",
+            "In real time a path of programs is only as punctual as the machine. The result shows how late packets were.",
             "Compare twice emulator_late_mean_us, and emulator_late_p99_us, with the round-trip time that was asked for.",
             "The machine had something else to do: end other programs and run again, ask for a longer round trip or a lower rate, "
             "or use the virtual kernel.",

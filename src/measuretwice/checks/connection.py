@@ -48,7 +48,7 @@ FAMILY_BYTES = 20
         hints=(
             "One of these files isn't a test such as this lab's. Which file is named?",
             "Look at its first and last lines: protocol, direction, and whether it ran to its end.",
-            "Measure that one again, as the lab's script does: TCP, without -R and -u, until iperf3 says that it is done.",
+            "Measure that one again, as the lab's script does: TCP, without -R and -u, until iperf3 reports that it is done.",
         ),
     ),
     needs=("unfit",),
@@ -93,7 +93,7 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
     if foreign := run.measured_text("foreign_logs"):
         return Finding(
             "two-runs", foreign, "the connection that iperf3 names, in the log of ss",
-            "What ss says of another connection, or of another run, says nothing about this one.",
+            "What ss reports on another connection, or on another run, tells you nothing about this one.",
         )  # fmt: skip
     if contradiction is None:
         return None
@@ -101,7 +101,7 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
         "two-runs",
         contradiction,
         "the files of one run",
-        "What is measured in one run says nothing about another. The last run is checked, with the files "
+        "One run's measurements tell you nothing about another. The last run is checked, with the files "
         "that are known to be its own.",
     )
 
@@ -114,8 +114,8 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
             "two-runs", "other-traffic", "path", "flows", "bandwidth", "unexplained", "retransmissions", "link-rate",
         ),
         hints=(
-            "ss has more connections to the receiver than iperf3 names. What stands at the end of their lines?",
-            "tcp-ulp-mptcp says that a socket is a subflow of MPTCP. Add up bytes_acked of all that have the same token.",
+            "ss has more connections to the receiver than iperf3 names. What is at the end of their lines?",
+            "tcp-ulp-mptcp marks a socket as a subflow of MPTCP. Add up bytes_acked of all that have the same token.",
             "Multipath TCP has sent over several paths at once. Measure TCP: iperf3 without mptcpize and without --mptcp.",
         ),
     ),
@@ -482,8 +482,8 @@ def socket(run: RunUnderTest) -> Finding | Right | None:
         f"the lines that were kept are of {connections:.0f} connection"
         + ("s" if connections != 1 else "")
         + f", the last from port {picked:.0f}",
-        f"one connection, from port {ours:.0f}: by what iperf3 itself says of its data",
+        f"one connection, from port {ours:.0f}, by iperf3's own account of its data",
         "iperf3 has a second connection, for control. Its numbers say nothing about your flow, and "
         "which of the two comes last is luck.",
-        symptom="the lines that were kept of ss don't fit what iperf3 says",
+        symptom="the lines kept from ss don't fit what iperf3 reports",
     )

@@ -85,7 +85,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
         hints=(
             "Sender and receiver have each written down which test it was, and how many bytes went from one to the other.",
             "Compare cookie and ports in iperf3's files, the ports in ss, and bytes_acked in each flow's last line of ss with iperf3's sums.",
-            "Two files disagree. One of them is of another run or host, or leaves out a part of the time; or its tool counts something else: look at what each says that it counts.",
+            "Two files disagree. One of them is from another run or host, or leaves out part of the time, or its tool counts something else. Look up what each tool counts.",
         ),
     ),
     needs=("mss_bytes",),
@@ -101,7 +101,7 @@ def two_runs(run: RunUnderTest) -> Finding | Right | None:
         return Finding(
             "two-runs",
             contradiction,
-            "the same connections, and the same bytes but for what was still on its way",
+            "the same connections, and the same bytes except for those still in flight",
             "Two files disagree about the same thing. Either they aren't of the same connections or not of all of their time, or one "
             "of the tools counts something else.",
             symptom=contradiction,

@@ -130,7 +130,7 @@ def never_empty(run: RunUnderTest) -> Finding | None:
         "link-rate",
         f"{100 * used:.3g} %{of} went through a link before which packets waited in {100 * busy:.3g} % of all samples (tc)",
         "as much as the link carries, as long as packets wait for it",
-        "The link is slower than it is said to be: another rate, a peak rate, or bytes that tc adds to each packet "
+        "The link is slower than its stated rate: another rate, a peak rate, or bytes that tc adds to each packet "
         "(overhead, linklayer, mpu).",
         symptom=f"{100 * used:.3g} % of the link was used, and its queue was hardly ever empty",
     )
@@ -299,7 +299,7 @@ def _by_any_capture(ways: Ways, name: str) -> Finding | None:
         words = f"{asked} times SYN, and a reset each time" if asked > 1 else "SYN, and a reset"
         return Finding(
             "by-capture", f"{words}: from {', '.join(by[:3])}{', ...' * (len(by) > 3)} ({name})", "a connection that comes about",
-            "The connection was refused: nothing listens on that port there, or a firewall says so in its place.",
+            "The connection was refused. Nothing listens on that port there, or a firewall refuses in its place.",
         )  # fmt: skip
     answered = any(back for _, back in ways)
     for way, back in asking:

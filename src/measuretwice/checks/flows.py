@@ -67,8 +67,8 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
         "Which qdisc tc prints of the sender's own card, compared with the one that was meant.",
         hints=(
             "Read tc.txt on the sender: which qdisc has its card?",
-            "sysctl says the one that was meant. In which order did the script do its two steps?",
-            "net.core.default_qdisc is looked up when an interface gets its first queue. What is there already keeps its own, until you replace it with tc or make the interface anew.",
+            "sysctl shows the intended one. In which order did the script take its two steps?",
+            "net.core.default_qdisc is looked up when an interface gets its first queue. What is there already keeps its own, until you replace it with tc or make the interface again.",
         ),
     ),
     needs=("host_queue_kind",),
@@ -147,10 +147,10 @@ def still_rising(run: RunUnderTest) -> Finding | None:
     if everywhere:
         fifths = f"rises in each fifth of the time: the last has {ratio:.2f} times the first"
         why = "The flow was still growing when the test ended. A longer test has a larger mean, and this one "
-        why += "says when you stopped, not what the algorithm gets."
+        why += "depends on when you stopped, not on what the algorithm gets."
     else:
         why = "The flow was still growing when the averaged time began. A mean from a later second on is larger, and "
-        why += "this one says when you began to count, not what the algorithm gets."
+        why += "this one depends on when you began to count, not on what the algorithm gets."
     return Finding(
         "ten-seconds",
         f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, of a rate that {fifths}{pace}",
@@ -198,7 +198,7 @@ def averages_hide(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "mixed-runs",
-        "The windows in a table, compared with those of the connection that it is said to be of.",
+        "The windows in a table, compared with those of the connection that it names.",
         explains=("other-traffic", "two-runs", "samples"),
     ),
     needs=("table_rows", "table_rows_foreign"),
@@ -270,7 +270,7 @@ def large_packets(run: RunUnderTest) -> Finding | None:
         f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
         "Several segments travel as one packet. The router drops them together and counts one: "
         "neither its drops nor its queue are in the model's unit.",
-        symptom="what the router says of its queue isn't possible on such a link",
+        symptom="what the router reports on its queue isn't possible on such a link",
     )
 
 
@@ -433,7 +433,7 @@ def mislabelled_row(run: RunUnderTest) -> Finding | None:
         "mislabelled-row",
         f"a row of the table is {100 * error:.0f} % off what that algorithm's flows add up to",
         "each row the sum of the flows that ran its algorithm, by their connections' own word",
-        "The numbers are right and stand under another's name. No rule of physics sees that; only who "
+        "The numbers are right, but under another's name. No rule of physics sees that; only who "
         "recomputes the row from the flows.",
         symptom=f"a row of the table is {100 * error:.0f} % off",
     )
@@ -461,7 +461,7 @@ def another_summary(run: RunUnderTest) -> Finding | None:
                 else f"a summary with {own:.4g} {what}",
                 f"{true:.4g}, by the files of the flows and the queue",
                 "By the same definitions the same files make the same numbers: this summary is of another run.",
-                symptom=f"a summary says {own:.4g}, and the files say {true:.4g}",
+                symptom=f"a summary has {own:.4g}, but the files give {true:.4g}",
             )
     return None
 
@@ -485,7 +485,7 @@ def fair_share(run: RunUnderTest) -> Finding | None:
         "fair-share",
         f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows",
         f"{100 * fair:.2g} %: it takes {times:.2g} times its fair share",
-        "A percentage of a link that a thousand share says nothing by itself. Fair is one part in as "
+        "A percentage of a link that a thousand share means nothing by itself. Fair is one part in as "
         "many as there are flows.",
         symptom=f"{100 * share:.2g} % of the goodput, called small",
     )

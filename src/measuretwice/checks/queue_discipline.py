@@ -57,8 +57,8 @@ def discipline(run: RunUnderTest) -> Finding | Right | None:
         "default-qdisc",
         f"a queue of the kind {kind} (tc)",
         str(wanted),
-        "What is compared isn't what its name says. Which discipline an interface has when nobody "
-        "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
+        "The queue compared isn't the one that its name promises. If nobody sets a discipline, an "
+        "interface gets the system's: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
         "both.",
         symptom="one word that tc prints of the router's queue isn't the trial's",
     )
@@ -152,7 +152,7 @@ def cell_log(rate_mbit: float, average_packet_bytes: float, ewma_log: float) -> 
         "The unit of idle time that tc gave red, compared with the one for the link's rate.",
         hints=(
             "Read red's line in tc.txt beside the command: which of its numbers did you never set?",
-            "Scell_log grows by one where the link is taken for half as fast. For which rate is this one?",
+            "Scell_log grows by one if the link is taken to be half as fast. For which rate is this one?",
             "tc assumes 10 Mbit/s where red isn't told its bandwidth: say it.",
         ),
     ),
@@ -271,7 +271,7 @@ def copied_cell(run: RunUnderTest) -> Finding | None:
     if copied := run.measured("copied_flows"):
         return Finding(
             "copied-cell",
-            f"{copied:.0f} of the flows stand in two files",
+            f"{copied:.0f} of the flows are in two files",
             "each flow in one file",
             "The same measurement under two names: one cell of the table holds another's numbers.",
         )
@@ -334,7 +334,7 @@ def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Fi
         "A deviation is known far worse than a mean; and the two flows of one run share one link, "
         "so they are not even two independent values.",
         symptom=f"deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and {mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s; "
-        "to say which varies more is to say more than these numbers show",
+        "these numbers don't show which of them varies more",
     )
 
 

@@ -208,7 +208,7 @@ class RunUnderTest:
 
     def _must_need(self, name: str) -> None:
         if name not in self.needs:
-            raise KeyError(f"{name!r} isn't among the values that this check says it needs")
+            raise KeyError(f"{name!r} isn't among the values that this check needs")
 
 
 def is_ssh(socket: Socket) -> bool:

@@ -39,7 +39,7 @@ LEAST_RUNS = 5
 @check(
     FindingKind(
         "size-suffix",
-        "The buffer that the qdisc says it has, compared with the one that was meant.",
+        "The buffer that the qdisc reports, compared with the intended one.",
         explains=("whose-bdp",),
     ),
     FindingKind("configuration"),

@@ -80,7 +80,7 @@ def fills_the_link(run: RunUnderTest, rate_bps: float) -> bool:
         hints=(
             "Read the rows of the test, from its first second to its last.",
             "From when to when is nothing sent, and what is the window then?",
-            "The flow stopped, so that its mean says nothing of the path: look for a link that went down, a filter, or packets too large for a later link.",
+            "The flow stopped, so its mean tells you nothing about the path. Look for a link that went down, a filter, or packets too large for a later link.",
         ),
     ),
     needs=("rtt_mean_ms",),
@@ -126,7 +126,7 @@ def stalled(run: RunUnderTest) -> Finding | Right | None:
             "stalled",
             f"{transfer.node} sent {nearly}nothing {', '.join(spans)} of its test{total}{rate} ({transfer.source})",
             "data on its way all the time",
-            "For a part of this mean nothing moved. It says nothing of how fast the path is.",
+            "For part of this mean nothing moved. It doesn't tell you how fast the path is.",
         )  # fmt: skip
     return Right("that each test's rows go on") if looked and go_on else None
 
@@ -279,7 +279,7 @@ def ends_apart(run: RunUnderTest) -> Finding | Right | None:
         "How long a test lasted, compared with how long it was meant to.",
         explains=("duration", "unexplained"),
         hints=(
-            "From when to when did the test run? Its last row says it.",
+            "From when to when did the test run? Look at its last row.",
             "Compare that with the length that was meant, and with what iperf3 was told (-t, -n).",
             "It was shorter or longer than meant: -t was left out (10 s then), -n or -F ended it, or it broke off.",
         ),
@@ -303,7 +303,7 @@ def length(run: RunUnderTest) -> Finding | Right | None:
                     "length",
                     f"a test of {amount.seconds:.4g} s ({transfer.source})",
                     f"{seconds:g} s",
-                    "What a mean says depends on how long it was taken: slow start, and the few losses of a short test, weigh more.",
+                    "A mean depends on how long it was taken. Slow start, and the few losses of a short test, weigh more.",
                     severity="warning", rests_on="" if seconds == transfer.asked_s else "duration_s",
                 )  # fmt: skip
     return Right("how long each test lasted") if looked else None
@@ -425,7 +425,7 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
             )  # fmt: skip
             return Finding(
                 "receive-window",
-                f"{transfer.node} had {in_flight:.0f} B on their way, and {whose} {bound} B "
+                f"{transfer.node} had {in_flight:.0f} B in flight, and {whose} {bound} B "
                 f"({transfer.source}){by_option}",
                 "losses or the link as the only limit",
                 "A window a round trip is all that can be sent: the buffers decided how fast the flow may go, not the "
@@ -457,7 +457,7 @@ def _constant_window(transfer: Transfer) -> int | None:
         "How busy iperf3 kept a processor, where the link isn't full.",
         explains=("unexplained",),
         hints=(
-            "iperf3 says at its end how busy it kept the processors of both hosts.",
+            "At its end iperf3 reports how busy it kept the processors of both hosts.",
             "Is one of them near 100 %, and the link not full?",
             "A host was too slow for this rate: use a slower link, offloads, or several processes, and measure again.",
         ),

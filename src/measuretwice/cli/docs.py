@@ -104,7 +104,7 @@ def _check(root: Path, page: Path) -> int:
     for line, problem in problems:
         print(f"docs/{name}, line {line}: {problem}")
     if not problems:
-        print("Nothing is wrong. Whether a word means what its fact says, only you can tell.")
+        print("Nothing is wrong. Only you can tell whether each word fits its fact.")
     print(f"Its text, with all numbers: {target}")
     return 1 if problems else 0
 

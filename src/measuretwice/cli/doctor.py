@@ -127,7 +127,7 @@ def _damage() -> list[str]:
     if kernel is None or not changed:
         return []
     return [
-        f"the cached virtual kernel is damaged ({shortened(changed)}): delete {kernel.folder}, the next ./lab run makes it anew"
+        f"the cached virtual kernel is damaged ({shortened(changed)}): delete {kernel.folder}, and the next ./lab run makes it again"
     ]
 
 
@@ -200,7 +200,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     wall = "it confines itself to its own folders"
     if facts["landlock"] == "none":
         out.print(
-            f"  {wall}, but this machine's kernel has no Landlock to see to it (SECURITY.md says what is left)"
+            f"  {wall}, but this machine's kernel has no Landlock to enforce it (SECURITY.md lists what is left)"
         )
     else:
         out.print(f"  {wall}; Landlock {facts['landlock']}")

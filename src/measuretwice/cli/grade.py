@@ -64,7 +64,7 @@ from measuretwice.grading.rubric import Rubric, read_key, read_rubric
 from measuretwice.grading.submission import Reading, Submission, find_submissions
 from measuretwice.lab import Lab, find_labs, load_lab
 
-FAILED = "could not be run again: see what ./lab grade says"
+FAILED = "could not be run again: see the output of ./lab grade"
 
 
 @click.command()

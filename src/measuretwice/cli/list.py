@@ -52,7 +52,7 @@ def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) ->
             settings = _settings(root, lab, every)
             for trial in lab.trials.values():
                 print(f"  {trial.number:3d}  {_title(trial, lab, settings)}")
-            print("  settings, with what they are unless --set NAME=VALUE says otherwise:")
+            print("  settings and their values; --set NAME=VALUE changes one:")
             for name, parameter in settings.items():
                 print(f"  {name}{_values(parameter)}: {parameter.help}")
         for number, pitfall in enumerate(lab.file.pitfalls, start=1):

@@ -73,7 +73,7 @@ def up(
 ) -> int:
     """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
 
-    It stays until ./lab down. The usual settings stand in each shell's environment, where the node's
+    It stays until ./lab down. The usual settings are in each shell's environment, where the node's
     script reads them.
     """
     root = root_folder()

@@ -59,7 +59,7 @@ def record(
         raise UserError("--note is for --verify: it notes which sets came out the same")
     if facts and (verify or only):
         raise UserError(
-            "--facts computes all facts of the lab anew and measures nothing: give no other option"
+            "--facts computes all facts of the lab again and measures nothing, so give no other option"
         )
     lab = load_lab(root, lab_name)
     if facts:

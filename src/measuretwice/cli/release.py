@@ -52,7 +52,7 @@ def release(out: Path, site: bool, packed: Literal["zip", "tar.gz"] | None) -> i
 
 def _add_site(release: Path) -> None:
     if build_site(release, release / "site") != 0:
-        raise UserError("the release's site can't be built; what mkdocs says of it is above")
+        raise UserError("the release's site can't be built; mkdocs's own message is above")
     # Made on the way, and made again by any ./lab docs.
     for path in (release / "build").glob("*"):
         path.unlink()

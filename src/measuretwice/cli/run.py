@@ -388,8 +388,8 @@ def _print_case(case: CaseRun, results: list[Result], predicted: str) -> None:
         print(f"\n{wording.nothing_measured(measured_before)}")
     raw = f"\nWhat the tools printed is in {folder}/raw."
     if case.stage or case.changes or case.own or case.book.knows_cause(case.number):
-        print(f"{raw}\n./lab check {folder} says whether anything is off still.")
+        print(f"{raw}\n./lab check {folder} reports whether anything is still off.")
         return
     print(
-        f"{raw} Look for what doesn't fit.\n./lab check {folder} says what is off; --hint 1, 2 or 3 helps a step further."
+        f"{raw} Look for what doesn't fit.\n./lab check {folder} reports what is off; --hint 1, 2 or 3 helps a step further."
     )

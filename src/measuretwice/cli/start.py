@@ -53,8 +53,8 @@ def start(
 ) -> int:
     """Make your own first try, with the settings that come naturally, and see how it turns out.
 
-    LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
-    runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.
+    LAB is by default the first that has one. Each case that you solve changes the first try, so the same command then
+    runs it again with what you found, and lists your results so far. If you stop it half-way, it continues from there.
     """
     root = root_folder()
     lab = lab_with_first_try(root, lab_name)

@@ -49,7 +49,7 @@ def testbed(
     if fabric + cloudlab + (manifest is not None) != 1:
         raise UserError("say what to make: one of --fabric, --cloudlab and --manifest FILE")
     if user and manifest is None:
-        raise UserError("--user says whose login of a --manifest is meant")
+        raise UserError("--user names a login of a --manifest, so give both")
     if fabric:
         name, text, then = (
             f"{lab.name}-fabric.ipynb",

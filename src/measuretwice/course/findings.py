@@ -350,7 +350,7 @@ def _unsaid(run: RunUnderTest) -> list[str]:
     named = [run.values.get(name) for name in ("iperf3_algorithms", "congestion_control")]
     if any(named) or any(socket.congestion_control for socket in state.sockets):
         return []
-    return ["which congestion control it was, since no file says it (iperf3 -J, or -V; ss -ti)"]
+    return ["which congestion control it was, since no file has it (iperf3 -J, or -V; ss -ti)"]
 
 
 def _document(

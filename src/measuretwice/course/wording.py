@@ -72,7 +72,7 @@ def dealt_values(case: CaseRun) -> str:
 def model_answer(answer: ModelAnswer) -> str:
     """Say what the model says to a case's question."""
     settings = ", ".join(f"{name} {value:.4g}" for name, value in answer.settings.items())
-    return f"With {settings} the model with C = {answer.constant:g} says {answer.bandwidth_bps / 1e6:.4g} Mbit/s."
+    return f"With {settings} the model with C = {answer.constant:g} predicts {answer.bandwidth_bps / 1e6:.4g} Mbit/s."
 
 
 def prediction_compared(compared: PredictionCompared) -> str:
@@ -293,7 +293,7 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
     about = f"Case {case.case}"
     if not case.is_known:
         if in_page:
-            return [f"{about}: write down your diagnosis below, and the page says what to change."]
+            return [f"{about}: write down your diagnosis below, and the page tells you what to change."]
         return [
             f"{about}: do you know what it is? Write it down, and this names what to change: "
             f"./lab check {case.runs} --diagnosis 'in your own words'"
@@ -419,5 +419,5 @@ def lateness(results: Sequence[Result]) -> str:
     of = "" if len(late) == 1 else f" in the worst of {len(late)} runs"
     return (
         f"Packets left the emulator {mean_us / 1000:.3g} ms late on average{of}, 99 % of them at most {(p99_us or 0) / 1000:.3g} ms, "
-        f"the latest {(most_us or 0) / 1000:.3g} ms. ./lab check says when that is too late."
+        f"the latest {(most_us or 0) / 1000:.3g} ms. ./lab check reports when that is too late."
     )

@@ -433,7 +433,7 @@ def refuse_open(scheduler: Scheduler, ports: set[Port]) -> None:
     pages_alone = all(port.whose.endswith("dashboard") for port in opened)
     harm = "sees what runs there" if pages_alone else "runs programs as you"
     host = "" if pages_alone else "--host 127.0.0.1 "
-    machines = "" if pages_alone else f" (for several machines by TLS, as {GUIDE} says)"
+    machines = "" if pages_alone else f" (for several machines by TLS; see {GUIDE})"
     raise UserError(
         f"{scheduler.url()}: {places}: whoever reaches such a port {harm}. Start the "
         f"{_kinds(opened)} again with {host}{NO_PAGES}{machines}, or set {OPEN_ANYWAY}=1 to use it all the same"

@@ -187,7 +187,7 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
     axes.set_xlabel("the model's goodput (Mbit/s)")
     _legend_below(axes)
     compared = "; ".join(
-        f"{number_in_words(y)} Mbit/s where the model says {number_in_words(x)}" for x, y in own
+        f"{number_in_words(y)} Mbit/s where the model predicts {number_in_words(x)}" for x, y in own
     )
     more = f"; {len(others)} other trials lie near the model's line" if others else ""
     return f"Goodput against the model's: the recorded run {compared}{more}."

@@ -235,7 +235,7 @@ def read_books(
             continue
         lab = _lab_of_book(path, text, labs)
         if lab is None:
-            problems.append(f"{name}: nothing says which lab's book it is")
+            problems.append(f"{name}: it isn't clear which lab's book it is")
         elif len(cases := _cases(lab, text)) >= len(books.get(lab.name, ())):
             books[lab.name] = cases
     for name, text in reported.items():

@@ -145,7 +145,7 @@ def read_marks(path: Path, lines: Iterable[MarkLine]) -> LecturerMarks:
         if mark.points is not None and of is not None and not 0 <= mark.points <= of:
             raise UserError(
                 f"{path}, line {number}: {mark.points:g} points for a criterion of {of:g}; nothing is changed. "
-                f"What is added or taken off stands in the line of {WHOLE!r}"
+                f"Points that you add or take off are in the line of {WHOLE!r}"
             )
         if key in given and mark and given[key] and given[key] != mark:
             id = clean_name(cells[columns["id"]])

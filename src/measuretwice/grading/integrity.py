@@ -408,7 +408,7 @@ def remark_on_origin(origin: Origin, claim: Claim, name_of: Callable[[int], str]
     if origin.is_original:
         return Remark("original", run, f"the original, by its seed; also handed in by {whose}")
     if not origin.originals:
-        says = f"{shared(origin.others[0].run.files)} in the submission of {whose}, whose plan says another seed or trial; --again tells whose it is"
+        says = f"{shared(origin.others[0].run.files)} in the submission of {whose}, whose plan has another seed or trial; --again shows whose it is"
         return Remark("copy", run, says, is_unsettled=True)
     original = origin.originals[0]
     says = f"{shared(original.run.files)} in the submission of {name(original)}, whose seed {printable(original.run.seed)} is right"
@@ -425,7 +425,7 @@ def remark_on_words(
             "original", answer, f"the original of the words that {whose} handed in as well"
         )
     whose = few([name_of(other) for other in sorted(others - copied_from)])
-    says = f"the same words as in the submission of {whose}, and nothing here says whose they were"
+    says = f"the same words as in the submission of {whose}, and nothing here shows whose they were"
     return Remark("words", answer, says)
 
 

@@ -148,7 +148,7 @@ def read_roster(path: Path) -> Roster:
         if extra := [text for text in cells[len(names) :] if text]:
             raise UserError(
                 f"{path}, line {line.number}: {len(names) + len(extra)} cells under {len(names)} "
-                "headings; is there a delimiter in a name that stands in no quotes?"
+                "headings; is there a delimiter in a name without quotes?"
             )
         rows.append((line, cells))
     if not rows:

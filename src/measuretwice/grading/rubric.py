@@ -169,7 +169,7 @@ def unmatched_points(lab: Lab, rubric: Rubric) -> list[str]:
         if points := _POINTS.search(question):
             asked[number] = float(points[1])
         else:
-            problems.append(f"question {number} says no points: **Its title.** (8 points)")
+            problems.append(f"question {number} has no points: **Its title.** (8 points)")
     marked: dict[int, float] = {}
     for criterion in rubric.criteria:
         marked[criterion.question] = marked.get(criterion.question, 0.0) + criterion.points

@@ -347,7 +347,7 @@ def _judge_prediction(notes: CaseNotes, *, needs_unit: bool) -> tuple[str, float
     if notes.prediction is None:
         return "no", 0.0, 0.0
     if not notes.first:
-        return "no: it stands after the first run", 0.0, 0.0
+        return "no: it comes after the first run", 0.0, 0.0
     has_value = notes.number and (notes.unit or not needs_unit)
     if has_value:
         value = "number and unit" if notes.unit else "number"

@@ -61,7 +61,7 @@ def read_lab(folder: Path) -> Lab:
     for path in folder.rglob("*"):
         # It would be followed on this machine, by what copies the lab's files, and lead anywhere.
         if path.is_symlink():
-            raise UserError(f"{short_path(path)}: a link; a lab's files stand in its own folder")
+            raise UserError(f"{short_path(path)}: a link; a lab's files belong in its own folder")
     if (folder / "lab.toml").exists() and not (folder / "lab.toml").is_file():
         raise UserError(f"{short_path(folder / 'lab.toml')}: isn't a plain file")
     files = sorted((path, path.stat()) for path in folder.rglob("*") if path.is_file())

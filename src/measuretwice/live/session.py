@@ -226,7 +226,7 @@ def _last_words(folder: Path) -> str:
         lines = [line for line in lines if "Power down" not in line]
         if lines:
             return lines[-1]
-    return "and nothing says why"
+    return "for no known reason"
 
 
 def bring_down(live: Live) -> bool:

@@ -102,7 +102,7 @@ ONE_FLOW = (
     Field(
         "congestion_control",
         "netperf",
-        "the sender's algorithm, where netperf, flent or iperf 2 says it",
+        "the sender's algorithm, where netperf, flent or iperf 2 gives it",
     ),
     Field("rtt_min_ms", "ss", "the smallest `minrtt` of the data connection"),
     Field("rtt_mean_ms", "ss", "the mean over all samples of its smoothed `rtt`"),
@@ -345,13 +345,13 @@ SUMMARY = (
 )
 # Only files that a person brings can have these.
 IMPORTED = (
-    Field("copied_flows", "iperf2", "flows that stand in two of the files"),
+    Field("copied_flows", "iperf2", "flows that are in two of the files"),
     Field("unfit", "", "which tests among the files are none that can be checked, and why"),
     Field("several_runs", "iperf3", "of which runs the files are, where these are several"),
     Field("foreign_logs", "ss", "which logs have nothing of the connection that iperf3 names"),
     Field("ip_header_bytes", "iperf3", "IP's header, where it isn't IPv4's"),
     Field("ping_resolution_ms", "ping", "the step between its times, where that is 0.1 ms or more"),
-    Field("misplaced", "tc", "where the bottleneck's qdisc stands, if not where the data leaves"),
+    Field("misplaced", "tc", "where the bottleneck's qdisc is, if not where the data leaves"),
     Field(
         "by_host",
         "",

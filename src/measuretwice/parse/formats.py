@@ -313,8 +313,8 @@ _COUNTERS = "nstat -az, before the test and after it, with the node's name in th
 _LINKS = "ip -s link, before the test and after it, with the node's name in the file's"
 # By the tool that says what a file was brought for.
 _INSTEAD = {"ss": _SS, "tc": _TC, "iperf3": _IPERF3, "ping": _PING, "tcpdump": _FRAMES}
-_LOAD = "it says how busy a host was, and nothing of any connection"
-_CPU = "iperf3 -J (or -V) of the client, which says how busy both ends were"
+_LOAD = "it shows how busy a host was, but no connection"
+_CPU = "iperf3 -J (or -V) of the client, which shows how busy both ends were"
 _REQUESTS = "it measures requests and their answers, not a flow that has always something to send"
 _NODE = "it in the node's folder, under the name that scripts/snapshot.sh gives it"
 
@@ -362,15 +362,15 @@ UNREAD = (
     _row(r"^Inter-\| +Receive ", "/proc/net/dev", "it is read as ip -s link prints it only", _LINKS),
     _row(r"^\w+: flags=\w+<[A-Z,]*>.* mtu \d+", "ifconfig", "it has no counters, or rounded ones", _LINKS),
     _row(r"^Windows[ -]IP[ -]|IPv4[^:\n]*(?:\. )+: \d+\.", "Windows' ipconfig", "it has addresses alone"),
-    _row(r"^(?:Coalesce|Ring|Channel|Pause) parameters for ", "ethtool -c or -g", "it says how a card was set, and neither on which node nor when"),
-    _row(r"^Settings for \S+:$", "ethtool of a link", "it says neither of which node it is, nor of when", f"{_NODE} (speed_mbit.txt)"),
+    _row(r"^(?:Coalesce|Ring|Channel|Pause) parameters for ", "ethtool -c or -g", "it shows how a card was set, but neither on which node nor when"),
+    _row(r"^Settings for \S+:$", "ethtool of a link", "it shows neither its node nor its time", f"{_NODE} (speed_mbit.txt)"),
     _row(r"^[^\n:]*(?::[ \t]*)?\b(?:tcp-segmentation-offload|generic-(?:segmentation|receive)-offload|large-receive-offload|udp-fragmentation-offload|[rt]x-checksumming|scatter-gather|[rt]x-vlan-offload|receive-hashing): o(?:n|ff)\b", "lines of ethtool -k", "without its heading (Features for ...) they don't say of which card they are", "all that ethtool -k INTERFACE prints"),
     _row(r"^[ \t]*(?:[rt]x_\w+|[rt]x_queue_\d+_\w+|\w+_(?:errors|drops|dropped|collisions)): \d+[ \t]*$", "lines of ethtool -S", "without its heading (NIC statistics) and all of its counters they don't say of what they are a part", "all that ethtool -S INTERFACE prints, before the test and after it"),
     _row(r"^driver: \S+\nversion: ", "ethtool -i", "it names a card's driver"),
-    _row(r"^Chain \w+ \((?:policy|\d+ references)|^table (?:inet|ip6?|bridge) \w+ \{", "the rules of a firewall", "what they drop stands in no tool that is read"),
+    _row(r"^Chain \w+ \((?:policy|\d+ references)|^table (?:inet|ip6?|bridge) \w+ \{", "the rules of a firewall", "what they drop isn't in any output that is read"),
     # Rates.
     _row(r"^ *[\d.]+ MB / +[\d.]+ sec = +[\d.]+ [MG]bps", "nuttcp", "it doesn't say by which connection", _IPERF3),
-    _row(r"^(?:\[\w+\] )?sockperf(?:: |\[)", "sockperf", "it measures messages or their answers, and says nothing of the connection", _IPERF3),
+    _row(r"^(?:\[\w+\] )?sockperf(?:: |\[)", "sockperf", "it measures messages or their answers, and shows nothing of the connection", _IPERF3),
     _row(r"^NTTTCP for Linux|^#{5}  Totals:  #{5}|^Thread +Time\(s\) +Throughput\(KB/s\)", "ntttcp", "it doesn't say by which connection", _IPERF3),
     _row(r"^Starting \d+ (?:threads|processes) running profile:", "uperf", _REQUESTS, _IPERF3),
     _row(r"Speedtest by Ookla|^(?:Down|Up)link capacity: |\"(?:download|upload)\" ?: ?(?:\{\"bandwidth\"|[\d.]+)|\"downloadSpeed\" ?:", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),
@@ -384,7 +384,7 @@ UNREAD = (
     # Sockets.
     _row(r"^Proto\s+Recv-Q\s+Send-Q\s", "netstat's list of connections", "it has neither windows nor round-trip times", _SS),
     _row(r"^ *Proto +Local Address +Foreign Address", "Windows' netstat", "it has neither windows nor round-trip times", f"{_SS}, or {_IPERF3}"),
-    _row(r"^Total: +\d+.*\n(?:.*\n){0,3}?TCP: +\d+ +\(estab", "ss -s", "it counts sockets and says nothing of any", _SS),
+    _row(r"^Total: +\d+.*\n(?:.*\n){0,3}?TCP: +\d+ +\(estab", "ss -s", "it counts sockets, and shows nothing about any of them", _SS),
     _row(r"\btcp_probe: |^\S+ \S+:\d+ \S+:\d+ \d+ 0x[0-9a-f]+ 0x[0-9a-f]+ \d+ \d+ \d+", "a trace of the kernel's tcp_probe", "its columns differ from kernel to kernel", _SS),
     _row(r'"(?:snd_|tcpi_snd_)?cwnd"\s*:', "JSON that was made of ss or of tcp_info", "what its values mean only its author knows", "what ss printed itself"),
     _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
@@ -400,10 +400,10 @@ UNREAD = (
     _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),
     _row(r"^\s*\+---\([0-9a-f]+:[0-9a-f]*\) ", "the tree of tc -g", "it has no counters", "tc -s class show, before the test and after it"),
     _row(r"^filter (?:dev \S+ |block |parent |protocol )", "tc's filters", "they say which class a packet is put into, and their counters aren't looked at", _TC),
-    _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
+    _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it shows what was asked for, and has no counters", _TC),
     _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it has no counters, and its words for settings are its own", _TC),
     # Rates.
-    _row(r"^\*\*\* Ping: testing ping reachability", "Mininet's pingall", "it says who reaches whom, and has no times", _PING),
+    _row(r"^\*\*\* Ping: testing ping reachability", "Mininet's pingall", "it shows who reaches whom, and has no times", _PING),
     _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),
     _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it shows neither the retransmissions nor their connection", _IPERF3),
     _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it shows neither the retransmissions nor their connection", _IPERF3),
@@ -429,15 +429,15 @@ UNREAD = (
     _row(r"^\d+ packets? captured$|^tcpdump: (?:verbose output|listening on|data link type)", "what tcpdump prints beside its packets", "no packet is in it", _FRAMES),
     _row(r"^\S+ is (?:alive|unreachable)\b", "a ping that says only who answers", "it has no times", _PING),
     # No output of a tool that measures.
-    _row(r"(?i)\A\s*(?:<!doctype html|<html)", "a saved web page", "what a tool printed stands among a page's own marks", "the tool's own output, copied into a text file"),
-    _row(r"\A#!|^(?:import \w+$|from \w[\w.]* import )", "a script", "it says what was to be run"),
-    _row(r"^Traceback \(most recent call last\):|^(?:-?\w*sh|sudo): (?:line \d+: )?\S+: (?:command )?not found|: command not found$", "a program's error", "it says that something didn't run", "what the tool prints once it runs"),
+    _row(r"(?i)\A\s*(?:<!doctype html|<html)", "a saved web page", "a tool's output in it is mixed with the page's own marks", "the tool's own output, copied into a text file"),
+    _row(r"\A#!|^(?:import \w+$|from \w[\w.]* import )", "a script", "it is what was to be run, not what was printed"),
+    _row(r"^Traceback \(most recent call last\):|^(?:-?\w*sh|sudo): (?:line \d+: )?\S+: (?:command )?not found|: command not found$", "a program's error", "it reports that something didn't run", "what the tool prints once it runs"),
     _row(r"\A\s*(?i:usage): ", "a program's help", "it has no measurement"),
     _row(r"^iperf3?: (?:unrecognized|unrecognised|invalid|illegal|unknown|ambiguous) option|^iperf3?: option .*(?:requires|needs) an argument", "iperf that refused one of its options", "it printed its usage and made no test", "a test with options that this version knows (iperf3 --help)"),
     _row(r"^I \(\d+\) iperf: |^iperf> ", "the iperf of an ESP32 (esp-idf)", "it has rates alone, and doesn't say by which connection", "what iperf -s -i 1 printed on the computer at the other end"),
     _row(r"\A(?:iperf[ 3]|Linux \S+ \d|ss utility|tc utility|ip utility|ping from iputils|tcpdump version)", "a program's version", "it has no measurement"),
     _row(r"\A[^\n]*,Ping \(ms\)|\A[^\n]*,TCP (?:up|down)load", "flent's CSV", "it has neither a flow's length nor its retransmissions", "its data file (.flent.gz)"),
-    _row(r"\A(?=[^\n]*[A-Za-z])[^\n,;\t]*([,;\t])[^\n]*\1[^\n]*\n(?:[^\n]*\d[^\n]*\1[^\n]*\1[^\n]*\n){2}", "a table", "which tool measured what stands nowhere in it (./lab audit FILE looks at tables of results)", "what the tool printed itself"),
+    _row(r"\A(?=[^\n]*[A-Za-z])[^\n,;\t]*([,;\t])[^\n]*\1[^\n]*\n(?:[^\n]*\d[^\n]*\1[^\n]*\1[^\n]*\n){2}", "a table", "it doesn't show which tool measured what (./lab audit FILE looks at tables of results)", "what the tool printed itself"),
     _row(r"\A\s*[\[{]\s*[\"{\]}]", "JSON that no tool prints that is read", "what its values mean only its author knows", "what the tool printed itself"),
 )
 # fmt: on

@@ -385,6 +385,6 @@ def parse_softnet(text: str, source: str) -> dict[str, int]:
 def parse_emulator(text: str, source: str) -> dict[str, float]:
     """Return what scripts/host/emulator.c says at its end: how late packets were (us), how many there were, and how many it lost
     itself. ParseError for anything else."""
-    expected = "what the emulator says at its end"
+    expected = "what the emulator prints at its end"
     document = JsonObject.of(load(clean(text, source, expected), source, expected), "$", source)
     return {name: document.need_number(name) for name in _EMULATOR}

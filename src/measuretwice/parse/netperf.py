@@ -289,7 +289,7 @@ def _nothing(metadata: JsonObject, results: JsonObject, flows: list[str]) -> str
         return None
     failed = metadata.data.get("FAILED_RUNNERS")
     words = [text for part in (failed if isinstance(failed, list) else []) for text in _texts(part)]
-    why = f"; flent says that its runner failed: {': '.join(words)[:200]}" if words else ""
+    why = f"; flent reports that its runner failed: {': '.join(words)[:200]}" if words else ""
     return f"no value was measured of {', '.join(flows)}{why}"
 
 

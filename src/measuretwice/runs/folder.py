@@ -168,7 +168,7 @@ def _files_in(archive: Path) -> Iterator[tuple[str, bytes]]:
                 name = PurePosixPath(entry.name)
                 left -= entry.size
                 if not entry.isreg() or name.is_absolute() or ".." in name.parts or left < 0:
-                    raise tarfile.TarError(f"{entry.name!r} has no place in it")
+                    raise tarfile.TarError(f"{entry.name!r} doesn't belong in it")
                 content = tar.extractfile(entry)
                 yield name.as_posix(), (content or io.BytesIO()).read()
             while packed.read(2**20):  # to the end: only there does a cut-off archive show

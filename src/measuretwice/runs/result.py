@@ -186,7 +186,7 @@ def what_chance_does(results: Sequence[Result]) -> str | None:
     if not off or len(results) < 2:
         return None
     by_chance = sum(chance for chance, _ in chances)
-    alone = f"about {by_chance:.1f} would" if by_chance >= 0.05 else "hardly one would"
+    alone = f"about {by_chance:.1f} would" if by_chance >= 0.05 else "hardly any would"
     return (
         f"{off} of {len(chances)} counts {'lies outside its' if off == 1 else 'lie outside their'} interval; by chance "
         f"alone {alone}. Another --seed tells chance from a wrong setting."

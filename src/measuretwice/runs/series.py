@@ -99,7 +99,7 @@ def read_series(folder: Path) -> list[FlowSeries]:
             for row in rows
         ]
     except FileNotFoundError:
-        raise UserError(f"{path}: there is none; record the set anew with ./lab record") from None
+        raise UserError(f"{path}: there is none; record the set again with ./lab record") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
         raise UserError(f"{path}: is damaged ({error}); take it from git again") from None
 

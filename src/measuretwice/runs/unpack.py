@@ -173,7 +173,7 @@ class Extractor:
         if not stat.S_ISREG(status.st_mode):
             return self._reject(where, "neither a file nor a folder")
         if status.st_nlink > 1:
-            return self._reject(where, "a hard link: the same file stands elsewhere, too; copy it")
+            return self._reject(where, "a hard link: the same file is elsewhere, too; copy it")
         # Between the look and this, nobody puts a pipe in its place that would hold us up.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as content:
             try:
@@ -204,7 +204,7 @@ class Extractor:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self._write(content, target, size, MAX_FILE_BYTES)
             except (FileExistsError, NotADirectoryError):
-                raise Rejected("this name stands twice; the first is taken") from None
+                raise Rejected("this name is there twice; the first is taken") from None
 
     def _write(self, content: BinaryIO, target: Path, size: int, max_bytes: int) -> None:
         """Copy at most `max_bytes` and what is left of the quota: `size` is only what the archive says."""

@@ -126,7 +126,7 @@ def _card(facts: Facts, name: str, body: str, rule: Rule | None) -> str:
     shape, verdict = VERDICTS[facts.holds(name)]
     if rule is None:
         raise UserError(
-            f"verdict {name!r}: the lab's rules.toml has no table [{name}], which says how it is judged"
+            f"verdict {name!r}: the lab's rules.toml has no table [{name}], which states how it is judged"
         )
     cells = (("word", verdict), ("claim", claim), ("value", result), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)

@@ -40,7 +40,7 @@ HINTS = re.compile(
     rf"^## Hints\n+{re.escape(OF_HINTS)}.*?^</section>$\n*", re.DOTALL | re.MULTILINE
 )
 OF_A_CASE = re.compile(r"^( *)\?\?\? question (.+)\n(?:\1    .*\n|\n)+", re.MULTILINE)
-WHERE = "Its hints and its diagnosis stand on the case's own page."
+WHERE = "Its hints and its diagnosis are on the case's own page."
 CASE = re.compile(r"case-\d+")
 HEAD = """---
 title: "{title}: to print"

@@ -199,7 +199,7 @@ RESULT = {
     "params": "every parameter of the lab with the value that this run had",
     "measured": "what was measured: the next table but one",
     "flows": "in a lab with many flows: each flow's own values. Not there in other labs",
-    "model": "what the model says of this run's parameters; null in a lab without a model",
+    "model": "the model's prediction for this run's parameters; null in a lab without a model",
     "ratio": "goodput over the model's bandwidth; null where the model has no finite value",
     "comparable": "whether the model makes a claim here at all, and enough losses are expected",
     "not_comparable_because": "if not: why, in words",
@@ -221,7 +221,7 @@ EXPECTATION = {
     "low": "the least that is expected; null for no limit",
     "high": "the most",
     "confidence": "for counts: the share of honest runs that lie in the range",
-    "ok": "true, false, or null where nothing can be said",
+    "ok": "true, false, or null if it is undecided",
 }
 FINDING = {
     "id": "its name, as on the [page of checks](checks.md)",
@@ -258,7 +258,7 @@ PROVENANCE = {
     "ended": "when it ended",
     "machine": "processor and system",
     "kernel": "all that is known of the virtual kernel's making",
-    "virtual_start_ns": "what the virtual clock says at the start of every run",
+    "virtual_start_ns": "the virtual clock's time at the start of every run",
     "command": "the command that does this run again",
     "plan_digest": "the plan's digest",
     "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only there",

@@ -243,7 +243,7 @@ def _measure(
         imported.missing.append(found.lacks("windows and round trips of TCP", lacking, "ss"))
     if layout.sockets.timeless:
         imported.missing.append(
-            f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there says when"
+            f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there has a time"
         )
     imported.missing += [*layout.missing, *_missing_files(lab, found)]
     measured |= {name: words for name, words in _noted(tests, layout) if words}
@@ -281,7 +281,7 @@ def _missing_files(lab: Lab, found: Pieces) -> Iterator[str]:
     # The last lines of ss are in any log of it.
     own = own_names(lab) - {*SNAPSHOT, windows.file if windows else ""} - imported
     if own:
-        yield f"what stands in {', '.join(sorted(own))}, since there is no such file"
+        yield f"the contents of {', '.join(sorted(own))}, since there is no such file"
 
 
 def _flows(
@@ -441,7 +441,7 @@ def _add_bulk(pieces: Pieces, bulk: list[BulkTest], imported: ImportedFiles) -> 
     files = pieces.of("netperf", "flent")
     if pieces.of("iperf3", "iperf2"):
         imported.refused += [
-            f"{piece.path}: {piece.tool}, beside iperf, which says more" for piece in files
+            f"{piece.path}: {piece.tool}, beside iperf, which reports more" for piece in files
         ]
         return
     unused = {line.split(": ", 1)[0] for line in pieces.left_out}

@@ -179,7 +179,7 @@ def problem_of(run: Iperf3Run) -> str | None:
         return nothing + (left_out if before else "")
     known = run.sent_bytes if run.received_bytes is None or run.server else 0
     if not (run.received_bytes or known):
-        return "nothing is said to have been received"
+        return "no line reports anything received"
     if (run.received_rate_bps if run.received_bytes else run.sent_rate_bps) is None:
         return "iperf3 has no number for the rate (nan)"
     return None
@@ -201,7 +201,7 @@ def _served(found: Pieces, tests: Tests, seconds: float) -> list[tuple[Piece, Ip
     served = []
     for piece in found.of("iperf3"):
         if piece.content == () and (words := complaints(piece.text)):
-            never = f"no test came about; iperf3's server says: {words[-1]}"
+            never = f"no test took place; iperf3's server says: {words[-1]}"
             tests.unfit.append(f"{piece.path.name}: {never}")
             found.left_out.append(f"{piece.path}: {never}")
         elif piece.content == ():

@@ -145,7 +145,7 @@ def _problem(tool: str, node: str | None, pieces: list[Piece], *, has_own: bool)
     if has_own:
         return f"{node} has the counters of its own snapshots"
     if len(pieces) == 1:
-        return f"{said} of one moment, which says nothing of the test; bring one of before it and one of after it"
+        return f"{said} of one moment, which tells nothing about the test; bring one from before it and one from after it"
     if len(pieces) > 2:
         return f"{said} of {node}, {len(pieces)} times; bring one of before the test and one of after it"
     first, last = sorted(pieces, key=lambda piece: (_when(piece), sum(_counts(piece).values())))

@@ -278,7 +278,7 @@ def _by_sender(
             rest.remove(fits[0])
     for piece in rest:
         names = ", ".join(sorted(other.path.name for other in taken.values()))
-        why = "one ping of each sender is taken for the path's" + (f", here {names}" if names else f", and this is to {_ping(piece).address}")  # fmt: skip
+        why = "one ping of each sender counts as the path's" + (f", here {names}" if names else f", and this is to {_ping(piece).address}")  # fmt: skip
         _leave_out(found, [piece], why)
     return taken
 
@@ -388,7 +388,7 @@ def _capture(found: Pieces, tests: Tests, layout: Layout) -> None:
                 f" (not whole: {frames.kernel_drops} packets dropped by the kernel)"
             )
         if not frames.packet_bytes:
-            why = f"no line of {name} says how long its packet is (tcpdump -e does)"
+            why = f"no line of {name} shows how long its packet is (tcpdump -e does)"
             layout.missing.append(f"packets' sizes, since {why}")
         _leave_out(found, rest[1:], "one capture is looked at")
     elif place:

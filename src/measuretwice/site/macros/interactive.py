@@ -227,7 +227,7 @@ def scatter(context: LabContext, alt: str) -> Block:
         f"{INSIDE if within(run) else ''}/>"
         for _, run in sorted(first.items())
     )
-    drawn = plot.draw(marks, ratios, "what the model says (Mbit/s)", "goodput (Mbit/s)", alt)
+    drawn = plot.draw(marks, ratios, "the model's prediction (Mbit/s)", "goodput (Mbit/s)", alt)
     static = figure(context, "first-and-last", alt, bare=True)
     return Block(
         '<div class="interactive scatter" data-figure="scatter" data-scripts="common scatter" '

@@ -167,7 +167,7 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
         elif algorithm == "highspeed":
             activities.append("adds to its window, by more the larger it is")
         else:
-            activities.append("adds one segment a round trip")
+            activities.append("adds one segment per round trip")
     return activities
 
 
