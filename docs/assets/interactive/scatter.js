@@ -24,7 +24,7 @@
       const inside = [...step.within].filter((flag) => flag === "1").length;
       count.textContent = `${inside} of ${step.of}`;
       const left = data.x.length - step.of;
-      status.replaceChildren(count, ` connections reach ${low} to ${high} times what the model says: the shaded band. `,
+      status.replaceChildren(count, ` connections reach ${low} to ${high} times what the model predicts, which is the shaded band. `,
         h("span", { class: "when" }, `${step.after[0].toUpperCase()}${step.after.slice(1)}${step.page ? ": " : "."}`,
           ...(step.page ? [h("a", { href: step.page }, step.case.replace(/^Case \d+: /, "")), "."] : []),
           left ? ` The other ${left} weren't run at this step.` : ""));

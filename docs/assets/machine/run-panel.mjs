@@ -239,7 +239,7 @@ class Panel {
         this.dealt.textContent = says;
         await this.tell();
       } catch (error) {
-        this.refuse(`They can't be said: ${error.message}`);
+        this.refuse(`They aren't known, because ${error.message}`);
       }
       button.disabled = false;
     };
@@ -353,7 +353,7 @@ class Panel {
       const matches = usual.filter((option) => option.includes(name.value));
       says.textContent = parameter ? [parameter.help, bounds(parameter)].filter(Boolean).join("; ")
         : matches.length ? `The usual ones${name.value ? ` with “${name.value}”` : ""}: ${matches.join(", ")}.`
-          : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}. It can be tried all the same: where no setting has that name, you are told the nearest.`;
+          : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}. Try it anyway: if no setting has that name, you are told the nearest.`;
     };
     tell();
     const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
@@ -664,7 +664,7 @@ async function fill_hand_in(place) {
   const [can, why] = await all_loads().then(() => [names.length > 0 || has_written(lab), ""], (error) => [false, ` It can't save here: ${error.message}.`]);
   button.disabled = !can;
   place.replaceChildren(
-    h("p", {}, `One archive has all runs of this lab that this browser keeps, the lab book, and the report with your answers.${can || why ? "" : " It keeps none yet: run a case on its page."}${why}`),
+    h("p", {}, `One archive has all runs of this lab that this browser keeps, the lab book, and the report with your answers.${can || why ? "" : " It keeps none yet, so run a case on its page."}${why}`),
     h("div", { class: "here-buttons" }, button), done);
 }
 

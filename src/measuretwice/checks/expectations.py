@@ -302,10 +302,10 @@ def _unused(run: RunUnderTest) -> Iterator[str]:
         if used < UNUSED_RATIO and (
             share >= RESENT_SHARE or (run.brought and run.param("loss_ratio") == 0)
         ):
-            resent = (
-                "" if again is None else f", and {100 * share:.2g} %" if again else ", and nothing"
-            )
-            resent += " of the segments were retransmitted" if resent else ""
+            resent = ""
+            if again is not None:
+                part = f"{100 * share:.2g} % of the segments were" if again else "nothing was"
+                resent = f", and {part} retransmitted"
             percent = 100 * rate_bps / payload_limit(1e6 * rate_mbit)
             shown = f"{percent:.0f}" if percent >= 1 else f"{percent:.2g}"
             yield f"{shown} % of the link was used{resent} ({transfer.source})"

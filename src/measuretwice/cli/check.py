@@ -31,10 +31,18 @@ MOST_REFUSED = 8
 @click.argument("targets", metavar="RUN...", nargs=-1, required=True, type=PATH)
 @click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
 @click.option("--trial", help="For files of your own: which trial.")
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Settings that differed from the trial's.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Settings that differed from the trial's.",
+)
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
 @click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
-@click.option("--number", metavar="NUMBER", help="The number that the question asks for, besides the letter.")
+@click.option(
+    "--number", metavar="NUMBER", help="The number that the question asks for, besides the letter."
+)
 @click.option(
     "--diagnosis",
     metavar="TEXT",

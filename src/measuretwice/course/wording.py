@@ -293,7 +293,9 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
     about = f"Case {case.case}"
     if not case.is_known:
         if in_page:
-            return [f"{about}: write down your diagnosis below, and the page tells you what to change."]
+            return [
+                f"{about}: write down your diagnosis below, and the page tells you what to change."
+            ]
         return [
             f"{about}: do you know what it is? Write it down, and this names what to change: "
             f"./lab check {case.runs} --diagnosis 'in your own words'"

@@ -62,7 +62,9 @@ class Dispatcher(Protocol):
 def refuse_jobs(backend: type[Backend], where: str, jobs: int | Scheduler | None) -> None:
     """UserError where trials can't be handed out so on the backend that --on `where` means."""
     if backend.real_time and isinstance(jobs, Scheduler):
-        raise UserError(f"--on {where}: a cluster runs only the virtual kernel, so leave --jobs out")
+        raise UserError(
+            f"--on {where}: a cluster runs only the virtual kernel, so leave --jobs out"
+        )
     if backend.real_time and jobs is not None and jobs != 1:
         raise UserError("--jobs: in real time trials would disturb each other: 1")
 

@@ -323,7 +323,9 @@ def queue_blocks(file: RawFile) -> list[Block]:
         for qdisc in sample.qdiscs:
             by_queue.setdefault((qdisc.kind, qdisc.parent or "root"), []).append(qdisc)
     span_s = samples[-1].time_s - samples[0].time_s
-    note = f"{len(samples)} samples in {span_s:.1f} s; each follows a line '# t=' with its Unix time"
+    note = (
+        f"{len(samples)} samples in {span_s:.1f} s; each follows a line '# t=' with its Unix time"
+    )
     node = f"{file.node}: " if file.node else ""
     return [
         Block(

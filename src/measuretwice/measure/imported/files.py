@@ -402,7 +402,8 @@ def _read(
         and not any(run.error for server in (False, True) for _, run in found.iperf3(server=server))
     ):
         found.notes += [
-            f"{file.path}: besides its results iperf3 reports: {words}" for words in complaints(text)
+            f"{file.path}: besides its results iperf3 reports: {words}"
+            for words in complaints(text)
         ]
     for other, part in others_in(text, known):
         path = file.path.with_name(f"{other.tool} in {file.path.name}")
