@@ -14,7 +14,7 @@
 # # Calibrate: a worked solution
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/00-calibrate`; nothing
-# is typed in. Each section answers one of the questions in `labs/00-calibrate/questions.md` and says what
+# is typed in. Each section answers one of the questions in `labs/00-calibrate/questions.md` and shows what
 # full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
@@ -75,11 +75,11 @@ assert all(e.ok for run in readings.values() for e in run.expectations)
 # netem; ping end to end, and the counter of drops. MTU: `ip link`; the segment size in ss, the length in tcpdump. Offloads:
 # ethtool; tcpdump on the router.
 #
-# Mistakes that only the second tool shows: netem on the wrong interface, or the whole round trip on both
-# (`tc qdisc show` prints the delay that was meant); a driver that keeps its offloads though `ethtool -k` says off; an MTU
-# set on three interfaces of four.
+# Only the second tool shows some mistakes. One is netem on the wrong interface, or the whole round trip on both
+# (`tc qdisc show` prints the intended delay). Another is a driver that keeps its offloads although `ethtool -k` reports them off,
+# or an MTU set on three interfaces of four.
 #
-# *Full marks:* all five pairs, and two mistakes in which the first tool is truthful and no help. A
+# *Full marks.* All five pairs, and two mistakes in which the first tool is truthful and no help. A
 # student who names the qdisc's counter as no witness at all for loss is right to be strict; accept it with a reason.
 #
 # ## Question 2: the rate
@@ -107,7 +107,7 @@ say(
 # the queue of 100 packets keeps it busy through each halving. Headers are not part of that rest: they are in the
 # first number.
 #
-# *Full marks:* 54 bytes of headers for each frame; the three numbers; the start named. Half for who gives 10 Mbit/s as the
+# *Full marks.* 54 bytes of headers for each frame; the three numbers; the start named. Half for who gives 10 Mbit/s as the
 # largest goodput and explains the difference afterwards.
 
 # %%
@@ -186,7 +186,7 @@ with plot_style.in_style():
 display(SVG(plot_style.svg_text(figure)))
 
 # %% [markdown]
-# *Full marks:* the interval, by whatever method (√(np(1−p)) times 2.6 does here); the number of pings, of the order of
+# *Full marks.* The interval, by whatever method (√(np(1−p)) times 2.6 does here); the number of pings, of the order of
 # 130,000; and that five of a hundred prove nothing, in either direction.
 #
 # ## Question 4: a link that isn't filled
@@ -211,7 +211,7 @@ assert wide.measured["goodput_bps"] > 1.3 * it.measured["goodput_bps"]
 # A sender keeps each byte until it is acknowledged, a round trip later. So the buffer has to hold the
 # product, and some more for data that wait. `--set wmem_max_bytes=8388608` does it.
 #
-# *Full marks:* the field; the product of 5 MB against a buffer of 4.2; a prediction made before the run. Full marks
+# *Full marks.* The field; the product of 5 MB against a buffer of 4.2; a prediction made before the run. Full marks
 # also for a larger buffer, with a word on why much larger isn't better.
 #
 # ## Question 5: nobody asked
@@ -244,4 +244,4 @@ assert (intervals["interval, ms"] > intervals["asked, ms"]).all()
 # It spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
 # its sequence number. It spoils neither the round-trip times nor the share that was lost, since those count pings and not seconds.
 #
-# *Full marks:* both intervals with the line they come from, and one example each way.
+# *Full marks.* Both intervals with the line they come from, and one example each way.

@@ -15,7 +15,7 @@
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/01-mathis`;
 # nothing is typed in. Each section answers one or more of the questions in
-# `labs/01-mathis/questions.md` and says what full marks look like.
+# `labs/01-mathis/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
 # time and the loss: compare the argument with this one, not the numbers.
@@ -100,11 +100,11 @@ def netem(folder: Path) -> parse.Qdisc:
 #
 # p enters the model as 1/√p, so equal steps in log(p) are equal steps of the prediction on
 # logarithmic axes. Drawn uniformly in p, nine of ten trials would have p above 0.03, where the
-# model makes no claim: the design would spend its time outside of its own question.
+# model makes no claim, so the design would spend its time outside its own question.
 #
-# *Full marks:* the argument with 1/√p; a halved design that keeps the range (two losses a pair
-# instead of four, not three round-trip times instead of five), and what it loses: the spread between
-# trials of one pair, hence the interval of C.
+# *Full marks.* The argument with 1/√p; a halved design that keeps the range (two losses per pair
+# instead of four, not three round-trip times instead of five). Also what that design loses, which is the
+# spread between trials of one pair, and hence the interval of C.
 
 # %%
 design = pd.DataFrame(
@@ -153,7 +153,7 @@ say(
 # expected), nor the rate, the MTU (they are small) or the offloads. For these: the qdisc's drops and
 # packets (`tc -s qdisc`), the goodput of a run without loss, `ping -M do -s`, tcpdump's lengths.
 #
-# *Full marks:* at least four settings, each with the tool and the number.
+# *Full marks.* At least four settings, each with the tool and the number.
 #
 # ## Question 3: loss in percent
 
@@ -171,10 +171,10 @@ display(pd.concat([table("loss-percent-broken"), table("loss-percent-fixed")]))
 # %% [markdown]
 # netem reads percent. `0.1566283969%` loses 1.6 packets of 1000, not 157.
 #
-# *Full marks:* both expectations (1.6 and 157), the qdisc's line, and that it can be read before
+# *Full marks.* Both expectations (1.6 and 157), the qdisc's line, and that it can be read before
 # any flow has run: `tc qdisc show` prints the loss it was given.
 #
-# ## Question 4: how long is long enough
+# ## Question 4. How long is long enough?
 #
 # A flow at the model's rate loses C·√p/RTT packets a second. With n losses the loss ratio is known
 # to 1/√n, so 10 % needs n = 100, and 100·RTT/(C·√p) seconds.
@@ -198,7 +198,7 @@ for said in (short, long_):
 # 300 s does so once. Five runs show how much they differ, and that is an interval without any
 # theory; one run doesn't. At 60 s neither helps: no loss at all may come in that time.
 #
-# *Full marks:* the formula, hours for trial 53, slow start, and independence.
+# *Full marks.* The formula, hours for trial 53, slow start, and independence.
 #
 # ## Question 5: whose queue is it?
 
@@ -229,15 +229,15 @@ display(queues)
 on, off = queues.loc["queue-1-gbit-offloads-on"], queues.loc["queue-1-gbit-offloads-off"]
 say(
     f"At 1 Gbit/s **with** offloads: {on['goodput Mbit/s']:.0f} Mbit/s and a mean round-trip time of "
-    f"{on['mean RTT ms']:.1f} ms: the authors' picture (964 Mbit/s, 21.7 ms). At the same 1 Gbit/s "
-    f"**without**: {off['goodput Mbit/s']:.0f} Mbit/s and {off['mean RTT ms']:.1f} ms: no queue. "
-    "The link was wide enough. What filled it was a flow whose losses came by the bundle: the queue was "
-    "the symptom, the offloads were the cause. A faster link hides the symptom and leaves the cause."
+    f"{on['mean RTT ms']:.1f} ms, which is the authors' picture (964 Mbit/s, 21.7 ms). At the same 1 Gbit/s "
+    f"**without**: {off['goodput Mbit/s']:.0f} Mbit/s and {off['mean RTT ms']:.1f} ms, so no queue. "
+    "The link was wide enough. A flow filled it whose losses came by the bundle, so the queue was "
+    "the symptom, and the offloads were the cause. A faster link hides the symptom and leaves the cause."
 )
 
 # %% [markdown]
-# *Full marks:* the two-by-two comparison, cause and symptom told apart, and that a link of 400 Mbit/s
-# is too narrow even without offloads (`queueing-broken`), though the model says 376.
+# *Full marks.* The two-by-two comparison, cause and symptom told apart, and that a link of 400 Mbit/s
+# is too narrow even without offloads (`queueing-broken`), although the model predicts 376.
 #
 # ## Question 6: who took the bytes
 
@@ -255,7 +255,7 @@ for name in ("timestamps-broken", "timestamps-fixed", "mtu-broken", "mtu-fixed")
 # 1460 − 1448 = 536 − 524 = 12: the timestamp option with its padding. MTU 1500 less 40 bytes of headers is
 # 1460, whatever was asked for. With MTU 4352 and timestamps on, 4352 − 40 − 12 = 4300.
 #
-# *Full marks:* 12 bytes named as the option, and 4300.
+# *Full marks.* 12 bytes named as the option, and 4300.
 #
 # ## Question 7: packets that no wire would carry
 
@@ -286,7 +286,7 @@ say(
 # tc counts a bundle that passes as its segments, and one that is dropped as a single drop: with offloads its
 # drops over its packets are no loss ratio of anything.
 #
-# *Full marks:* loss events against lost segments, √k, and the counter.
+# *Full marks.* Loss events against lost segments, √k, and the counter.
 #
 # ## Question 8: where packets go
 
@@ -319,11 +319,11 @@ for key in (
     print(key, after.get(key, 0) - before.get(key, 0))
 
 # %% [markdown]
-# Places and counters: each qdisc on each node (`tc -s qdisc`: drops), the backlog between driver and IP
+# Places and counters: each qdisc on each node (drops in `tc -s qdisc`), the backlog between driver and IP
 # (`/proc/net/softnet_stat`, second column), the receiver's socket (nstat: TCPBacklogDrop, TCPRcvQDrop,
 # TCPOFODrop, PruneCalled), a full netem queue (drops beyond p).
 #
-# *Full marks:* at least four places with counters, and the balance: retransmissions = known drops +
+# *Full marks.* At least four places with counters, and the balance: retransmissions = known drops +
 # spurious ones.
 #
 # ## Question 9: outside the model's domain
@@ -334,20 +334,20 @@ m, q = run.measured, run.params
 mathis = model.mathis_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 pftk = model.pftk_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 say(
-    f"Trial {run.trial}: measured {m['goodput_bps'] / 1e6:.2f} Mbit/s (the authors: 1.68). Mathis (C = 1): "
-    f"{mathis / 1e6:.2f}; PFTK with Linux's timeout of {model.linux_rto_ms(q['rtt_ms']):.0f} ms: "
-    f"{pftk / 1e6:.2f}. {m['timeouts']} timeouts for {m['qdisc_drops']} losses: one loss in "
+    f"Trial {run.trial}: measured {m['goodput_bps'] / 1e6:.2f} Mbit/s (the authors had 1.68). Mathis (C = 1) predicts "
+    f"{mathis / 1e6:.2f}; PFTK with Linux's timeout of {model.linux_rto_ms(q['rtt_ms']):.0f} ms predicts "
+    f"{pftk / 1e6:.2f}. There are {m['timeouts']} timeouts for {m['qdisc_drops']} losses, so one loss in "
     f"{m['qdisc_drops'] / m['timeouts']:.0f} ends in a timeout. PFTK assumes "
     f"{model._pftk_timeout_share(q['loss_ratio'], 2.5):.0%} at so small a window."
 )
 
 # %% [markdown]
-# Mathis has no timeouts: too high. PFTK has them as Reno had in 1998, with three duplicate ACKs
-# or else a timeout: too low, since Linux finds most losses earlier: by selective acknowledgements, RACK's timer
-# and tail loss probes (RFC 8985), and undoes what was spurious. That PFTK covers this range, as
-# textbooks have it, holds for the TCP of its time.
+# Mathis has no timeouts, so it is too high. PFTK has them as Reno had in 1998, with three duplicate ACKs
+# or else a timeout. It is too low, because Linux finds most losses earlier, by selective acknowledgements, RACK's timer
+# and tail loss probes (RFC 8985), and undoes what was spurious. Textbooks say that PFTK covers this range, and
+# for the TCP of its time it did.
 #
-# *Full marks:* timeouts against losses as a number; one mechanism of Linux that PFTK lacks.
+# *Full marks.* Timeouts against losses as a number; one mechanism of Linux that PFTK lacks.
 #
 # ## Question 10: ACKs or segments
 
@@ -375,7 +375,7 @@ say(
 )
 
 # %% [markdown]
-# *Full marks:* the count from the capture, a prediction before the second run, and what is counted.
+# *Full marks.* The count from the capture, a prediction before the second run, and what is counted.
 #
 # ## Question 11: cherry-picking
 
@@ -400,8 +400,8 @@ chance = honest["drops"].map(statistics.relative_error_of_ratio).mean()
 say(f"Measured over predicted; chance alone makes a standard deviation of about {chance:.3f}.")
 
 # %% [markdown]
-# *Full marks:* unequal numbers of tries as the flaw; that no run by itself shows it; the effect on spread
-# (or, where the sample happens not to show it, why it must come with more trials); the cure: all again, or none.
+# *Full marks.* Unequal numbers of tries as the flaw; that no run by itself shows it; the effect on spread
+# (or, where the sample happens not to show it, why it must come with more trials). As the cure, all again, or none.
 #
 # ## Question 12: the constant
 
@@ -409,7 +409,7 @@ say(f"Measured over predicted; chance alone makes a standard deviation of about 
 long_runs = [run for run in runs("step-8-long") if run.comparable]
 c, slope = f.constant, f.slope
 say(
-    f"{c.n} trials with at least {min(r.measured['qdisc_drops'] for r in long_runs)} losses each: "
+    f"{c.n} trials with at least {min(r.measured['qdisc_drops'] for r in long_runs)} losses each give "
     f"**C = {c.middle_value:.3f} (95 %: {c.low_value:.3f} to {c.high_value:.3f})**; slope {slope.middle_value:.4f} "
     f"({slope.low_value:.4f} to {slope.high_value:.4f})."
 )
@@ -454,11 +454,11 @@ assert c.low_value > 1.2 * prediction["if ACKs counted"]
 
 # %% [markdown]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
-# fixed take a share of the time, and C falls: that is in the prediction, and not in the paper's constant. What
-# the prediction leaves out is the start: slow start sends some 1/p segments before the first loss, one part in 250 of
-# these runs, and leaves a window that takes a few halvings to come down. That is worth about a percent, upwards.
+# repaired take a share of the time, so C falls. The prediction has that, but the paper's constant hasn't. The
+# prediction leaves out the start. Slow start sends about 1/p segments before the first loss, one part in 250 of
+# these runs, and leaves a window that takes a few halvings to come down. That raises C by about a percent.
 #
-# *Full marks:* C with its interval; the random-loss constant for an ACK a segment named and explained
+# *Full marks.* C with its interval; the random-loss constant for an ACK a segment named and explained
 # (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p.
 #
 # ## The figures
@@ -494,4 +494,4 @@ for title, found in sequence:
 # - **240 s** settle only a few of the sixty trials; most of the scatter in the figure of 240 s runs is the
 #   number of losses.
 #
-# *Full marks:* a claim with its range, the constant with its reason, one thing not confirmed, one not tried, and how it could be.
+# *Full marks.* A claim with its range, the constant with its reason, one thing not confirmed, one not tried, and how it could be.

@@ -15,7 +15,7 @@
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/02-buffers`;
 # nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
-# and says what full marks look like.
+# and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
 # time and the loss: compare the argument with this one, not the numbers.
@@ -50,11 +50,11 @@ def qdisc(folder: Path, node: str, kind: str) -> dict:
 # %% [markdown]
 # ## Question 1: the design
 #
-# The delays stand on the hosts and on g2 because a queue that makes a delay must not be the queue
+# The delays are on the hosts and on g2 because a queue that makes a delay must not be the queue
 # that is measured. On g1 netem and tbf would share one interface, and a full netem would pass for a
 # full buffer.
 #
-# *Full marks:* both products in bytes and packets; both round-trip times with a full buffer; the
+# *Full marks.* Both products in bytes and packets; both round-trip times with a full buffer; the
 # reason for the place of the delays.
 
 # %%
@@ -80,8 +80,8 @@ pd.DataFrame(
 # %% [markdown]
 # ## Question 2: validation
 #
-# *Full marks:* netem on s1 (data), tbf on g1 (data), none on g2 towards d1, netem on d1 (ACKs), netem
-# on g2 (ACKs), none on g1 towards s1; limits read from qdisc.after.json; only tbf may drop.
+# *Full marks.* netem on s1 (data), tbf on g1 (data), none on g2 towards d1, netem on d1 (ACKs), netem
+# on g2 (ACKs), none on g1 towards s1. Limits are read from qdisc.after.json, and only tbf may drop.
 
 # %%
 with raw("hidden-queue-fixed") as folder:
@@ -96,7 +96,7 @@ with raw("hidden-queue-fixed") as folder:
 # %% [markdown]
 # ## Question 3: the suffix
 #
-# *Full marks:* the limit from rate, lat and burst; 'mbit' of a size is 1024 · 1024 bits; 1.25Mb is
+# *Full marks.* The limit from rate, lat and burst; 'mbit' of a size is 1024 · 1024 bits; 1.25Mb is
 # 1024 · 1024 bytes times 1.25, which is what the source had.
 
 # %%
@@ -112,7 +112,7 @@ say(
 # %% [markdown]
 # ## Question 4: whose BDP
 #
-# *Full marks:* one BDP of s1's path and two of s2's; a tenth is 125,000 bytes for one and 62,500 for
+# *Full marks.* One BDP of s1's path and two of s2's; a tenth is 125,000 bytes for one and 62,500 for
 # the other.
 
 # %%
@@ -130,8 +130,8 @@ say(
 # %% [markdown]
 # ## Question 5: hidden queues
 #
-# *Full marks:* ACKs on d1 and d2, data on s1 and s2; the next ACK makes a lost one good; TCP is told
-# of a drop in its own host's queue at once, so not each is a retransmission. 1000 packets at 100 Mbit/s
+# *Full marks.* ACKs on d1 and d2, data on s1 and s2; the next ACK replaces a lost one. TCP learns
+# of a drop in its own host's queue at once, so not every drop is a retransmission. 1000 packets at 100 Mbit/s
 # are 1000 · 1514 · 8 / 10^8 = 121 ms of delay in one host, half of that in slow start.
 
 # %%
@@ -154,7 +154,7 @@ say(
 # %% [markdown]
 # ## Question 6: fields
 #
-# *Full marks:* the words are counted; the three that are gone since (`rate 0bit 0pps`) are named. A
+# *Full marks.* The words are counted; the three that are gone since (`rate 0bit 0pps`) are named. A
 # check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or that word 29 is 'backlog'.
 
 # %%
@@ -169,7 +169,7 @@ say(
 # %% [markdown]
 # ## Question 7: units
 #
-# *Full marks:* the row at which the time goes back; a row of MBytes beside ss; 2.3 %; most rows are
+# *Full marks.* The row at which the time goes back; a row of MBytes beside ss; 2.3 %; most rows are
 # in KBytes, so that a mean hardly changes.
 
 # %%
@@ -184,14 +184,14 @@ say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024
 # %% [markdown]
 # ## Question 8: decreases
 #
-# The rule: a decrease is where ss's ssthresh changes after the first slow start; what is kept is the
-# new ssthresh over cwnd in the sample before. For HighSpeed TCP it comes out above b(w): Linux takes
-# what is given up from the table in RFC 3649's appendix B, whose steps give all windows of a step what
-# its upper end would give up. The rest is the window's growth between the sample and the loss. The
-# loss that ends the first slow start is left out; Linux halves the window there.
+# The rule: a decrease is where ss's ssthresh changes after the first slow start, and the kept share is the
+# new ssthresh over cwnd in the sample before. For HighSpeed TCP the decrease is above b(w). Linux takes
+# it from the table in RFC 3649's appendix B, which has steps, and gives all windows of a step the decrease
+# of its upper end. The rest is the window's growth between the sample and the loss. The
+# loss that ends the first slow start is left out, because Linux halves the window there.
 #
-# *Full marks:* a rule; all decreases; each against b(w) at its own window, and the table's steps as the
-# reason for most of the difference; a third or more given up at these windows is no small portion.
+# *Full marks.* A rule; all decreases; each against b(w) at its own window, and the table's steps as the
+# reason for most of the difference. A third or more given up at these windows is no small portion.
 
 # %%
 table = []
@@ -224,7 +224,7 @@ display(decreases[decreases["algorithm"] != "bbr"].groupby(["trial", "algorithm"
 # %% [markdown]
 # ## Question 9: one run
 #
-# *Full marks:* two seeds with opposite conclusions, shown; a number of runs from the spread
+# *Full marks.* Two seeds with opposite conclusions, shown. A number of runs from the spread
 # (n of about 2 (2 s/d)^2 for a difference d and a standard deviation s of each), and the check. With other
 # seeds zero may be in the interval even then; "these runs don't tell the trials apart" is full marks as well.
 
@@ -256,7 +256,7 @@ say(
 # A run without convergence has no time, only a lower bound: the run's length. Leaving it out makes the
 # mean too small; count such runs, and give medians.
 #
-# *Full marks:* the two ratios; the dashed line; the runs that never converge are counted.
+# *Full marks.* The two ratios; the dashed line; the runs that never converge are counted.
 
 # %%
 shown = runs("each-once")
@@ -268,7 +268,7 @@ figure("window-against-window", shown)
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks:* each claim with its author, a number with an interval, and a verdict; says that two flows
+# *Full marks.* Each claim with its author, a number with an interval, and a verdict. Mentions that two flows
 # and one rate were tested, and that the paper had a model and
 # simulations, not Linux.
 

@@ -15,7 +15,7 @@
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/03-scale`;
 # nothing is typed in but what was published. Each section answers one of the questions in
-# `labs/03-scale/questions.md` and says what full marks look like.
+# `labs/03-scale/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
 # time and the loss: compare the argument with this one, not the numbers.
@@ -57,8 +57,8 @@ def lines(pitfall: str, file: str) -> list[list[str]]:
 # %% [markdown]
 # ## Question 1: bounds
 #
-# *Full marks:* the link's rate times 1448/1538 (1448/1514 where a shaper counts frames); one loss for
-# each halving at least; the base delay; 1/n to 1 for the index, and no more than 1 - k/n with k flows missing.
+# *Full marks.* The link's rate times 1448/1538 (1448/1514 where a shaper counts frames); at least one loss for
+# each halving; the base delay. For the index 1/n to 1, and no more than 1 - k/n with k flows missing.
 # Files: summary.txt, events.txt with queue.txt, ss.txt, flows.txt.
 
 # %%
@@ -83,7 +83,7 @@ display(
 # A full buffer adds 240 ms at edge, 200 at intermediate, 300 at core. So base delays of 20 and 200 ms
 # make round trips that differ by far less than ten times.
 #
-# *Full marks:* the sum, held against ss; all three scales; that results 'by RTT' are by base delay.
+# *Full marks.* The sum, compared with ss; all three scales; that results 'by RTT' are by base delay.
 
 # %%
 display(
@@ -107,7 +107,7 @@ display(
 # %% [markdown]
 # ## Question 3: the counter
 #
-# *Full marks:* a list of samples with a flat one between two falls; the factor over all flows; C goes
+# *Full marks.* A list of samples with a flat one between two falls; the factor over all flows; C goes
 # with the root because x has 1/sqrt(p) in it. Less often than once in a round trip, so that a whole recovery
 # lies between two samples; but then slow flows with several halvings are missed. No interval is right for all.
 
@@ -126,7 +126,7 @@ if falls:
 # %% [markdown]
 # ## Question 4: the loss
 #
-# *Full marks:* drops by the router's counter, needless ones by the receivers' duplicate SACKs
+# *Full marks.* Drops by the router's counter, needless ones by the receivers' duplicate SACKs
 # (TcpExtTCPDSACKRecv); both over times that are named. A halving for a packet that was only late is
 # undone when the duplicate SACK comes.
 
@@ -138,7 +138,7 @@ display(
 # %% [markdown]
 # ## Question 5: the unit
 #
-# *Full marks:* backlog over qlen, more than 1514; that a drop of such a packet is counted once and
+# *Full marks.* Backlog over qlen, more than 1514; that a drop of such a packet is counted once and
 # costs several segments; 2064 over 1223 is about what a packet of that size would make.
 
 # %%
@@ -151,7 +151,7 @@ say(f"The source: {2064 / 1223:.2f} segments for each drop.")
 # All bytes pass within t + s, from first start to last end; each flow's rate is over t. So the sum is
 # (t + s)/t of the link. For a thousandth: t = 1000 s.
 #
-# *Full marks:* the formula, the check, and 5000 s for a spread of five.
+# *Full marks.* The formula, the check, and 5000 s for a spread of five.
 
 # %%
 display(stages("unequal-intervals", "own_sum_bps", "goodput_bps", "own_jain"))
@@ -168,7 +168,7 @@ say(
 # With m = n - k flows that ran, (sum x)^2 <= m sum x^2 (Cauchy and Schwarz), so the index is at most
 # m/n = 1 - k/n. 0.958 of 5000 are 210 flows. Also possible: flows that stopped early, or of half length.
 #
-# *Full marks:* the proof; both numbers; another cause.
+# *Full marks.* The proof; both numbers; another cause.
 
 # %%
 display(stages("missing-flows", "flows", "own_flows", "own_jain", "jains_index"))
@@ -182,7 +182,7 @@ say(
 # %% [markdown]
 # ## Question 8: the name
 #
-# *Full marks:* both sums; that swapped rows break no bound; a test such as
+# *Full marks.* Both sums; that swapped rows break no bound; a test such as
 # `awk '!/^#/ { s[$4] += $5 } END { for (a in s) print a, s[a] }' flows.txt | sort | diff - groups.txt`.
 
 # %%
@@ -196,7 +196,7 @@ display(pd.DataFrame({"recomputed": sums, "in the table": table}))
 # %% [markdown]
 # ## Question 9: the share
 #
-# *Full marks:* the three ways; the multiple belongs into the abstract, with n and the length of the run.
+# *Full marks.* The three ways; the multiple belongs into the abstract, with n and the length of the run.
 
 # %%
 display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple", "jains_index"))
@@ -204,8 +204,8 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 # %% [markdown]
 # ## Question 10: the audit
 #
-# *Full marks:* all rows below, each by its test; likely causes: rates over unequal intervals, segments
-# of more than an MTU, a digit that was changed, a command whose flows did not all start.
+# *Full marks.* All rows below, each by its test. Likely causes are rates over unequal intervals, segments
+# of more than an MTU, a changed digit, and a command whose flows did not all start.
 
 # %%
 published = lab.folder / "audit.csv"
@@ -223,7 +223,7 @@ say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on E
 # %% [markdown]
 # ## Question 11: what holds
 #
-# *Full marks:* each finding with three sources and intervals. Of definitions: what p is, what fair is.
+# *Full marks.* Each finding with three sources and intervals. Of definitions: what p is, what fair is.
 # Of mistakes: the counter, the sums. What remains: how unfair BBR is, and on what that depends.
 
 # %%

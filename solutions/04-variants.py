@@ -15,7 +15,7 @@
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/04-variants`;
 # nothing of ours is typed in. Each section answers one of the questions in
-# `labs/04-variants/questions.md` and says what full marks look like.
+# `labs/04-variants/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
 # time and the loss: compare the argument with this one, not the numbers.
@@ -59,9 +59,9 @@ KEYS = (
 # %% [markdown]
 # ## Question 1: the path
 #
-# *Full marks:* the product, the full buffer's round trip, and the queues: the client's card (none
-# unless set), air's netem in both directions (may drop: limit and loss), the gateway's tbf (may
-# drop), wan's netem in both directions (must not).
+# *Full marks.* The product, the full buffer's round trip, and the queues. These are the client's card (none
+# unless set), air's netem in both directions (may drop, by limit and loss), the gateway's tbf (may
+# drop), and wan's netem in both directions (must not).
 
 # %%
 meant = sets.trial(1)
@@ -72,17 +72,21 @@ say(f"BDP {bdp:.0f} B, {bdp / 1514:.0f} packets; with a full buffer {full_ms:.0f
 # %% [markdown]
 # ## Question 2: the four rules
 #
-# *Full marks:* Reno: a loss; half (RFC 5681). CUBIC: a loss; keeps 0.7, then C (t - K)^3 + W_max with
-# C = 0.4 (RFC 9438). Vegas: more than 4 packets of its own in the queue; one segment less a round trip,
-# one more below 2 (Brakmo and Peterson 1995). BBR version 1: none as such; paces at the highest
-# delivery rate of ten round trips, a window of two BDP (Cardwell and others 2016).
+# *Full marks.*
+#
+# - Reno: a loss; keeps half (RFC 5681).
+# - CUBIC: a loss; keeps 0.7, then C (t - K)^3 + W_max with C = 0.4 (RFC 9438).
+# - Vegas: more than 4 packets of its own in the queue; one segment less per round trip, one more below 2
+#   (Brakmo and Peterson 1995).
+# - BBR version 1: none as such; paces at the highest delivery rate of ten round trips, with a window of two
+#   BDP (Cardwell and others 2016).
 
 # %% [markdown]
 # ## Question 3: the setting
 #
-# *Full marks:* ss (the word after the addresses), iperf3's JSON (`sender_tcp_congestion`), the round-trip
-# time; sysctl-p.txt says why. `#` at the end of the line fails as well: it begins a comment only at the
-# beginning of a line.
+# *Full marks.* ss (the word after the addresses), iperf3's JSON (`sender_tcp_congestion`), the round-trip
+# time; sysctl-p.txt gives the reason. `#` at the end of the line fails as well, because it begins a comment
+# only at the beginning of a line.
 
 # %%
 with raw("config-comment-broken") as folder:
@@ -93,8 +97,8 @@ display(table("config-comment-broken", "config-comment-fixed"))
 # %% [markdown]
 # ## Question 4: the sender's queue
 #
-# *Full marks:* when the interface first comes up, or its qdisc is deleted; `tc qdisc replace`, or make the
-# interface anew. The two runs hardly differ: BBR has been paced by TCP's own timer since Linux 4.13.
+# *Full marks.* When the interface first comes up, or its qdisc is deleted; `tc qdisc replace`, or make the
+# interface again. The two runs hardly differ, because BBR has been paced by TCP's own timer since Linux 4.13.
 
 # %%
 for stage in ("broken", "fixed"):
@@ -104,8 +108,8 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 5: where TCP ends
 #
-# *Full marks:* the division; of the source's four rows all are below 77 ms; above is possible, where the
-# window isn't full: the application has nothing to send, or BBR's cap.
+# *Full marks.* The division. All four rows of the source are below 77 ms. Above is possible if the
+# window isn't full, because the application has nothing to send or because of BBR's cap.
 
 # %%
 with raw("terminated-tcp-broken") as folder:
@@ -128,7 +132,7 @@ display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
 # %% [markdown]
 # ## Question 6: ten seconds
 #
-# *Full marks:* one segment a round trip; the time from the window at two seconds to the BDP; the same for
+# *Full marks.* One segment per round trip; the time from the window at two seconds to the BDP; the same for
 # the source. Its mean over a minute follows from a straight line, as the link is not full before.
 
 # %%
@@ -151,8 +155,8 @@ say(
 # %% [markdown]
 # ## Question 7: rows
 #
-# *Full marks:* teeth by calculation (half the BDP in round trips) and by ssthresh's changes; aliasing;
-# for 100 ms an interval of the order of a second is enough, since a tooth takes many seconds.
+# *Full marks.* Teeth by calculation (half the BDP in round trips) and by ssthresh's changes; aliasing.
+# For 100 ms an interval of about a second is enough, since a tooth takes many seconds.
 
 # %%
 with raw("averages-hide-fixed") as folder:
@@ -165,7 +169,7 @@ say(f"By ss {len(cuts) / seconds:.1f} a second; by calculation {1 / (half * 0.01
 # %% [markdown]
 # ## Question 8: one table
 #
-# *Full marks:* two rows with the lines of ss of their times; the mean of the source's row for BBR is
+# *Full marks.* Two rows with the lines of ss of their times; the mean of the source's row for BBR is
 # 174 Mbit/s, its total 155.
 
 # %%
@@ -178,8 +182,8 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 9: signatures
 #
-# *Full marks:* rules that are stated; 0.7; K by each window; cycles of BBR; ProbeRTT each ten seconds
-# costs about 200 ms of each, two per cent; Vegas's least queue is at its alpha or beta.
+# *Full marks.* Rules that are stated; 0.7; K by each window; cycles of BBR. ProbeRTT costs about 200 ms of
+# every ten seconds, two per cent. Vegas's least queue is at its alpha or beta.
 
 # %%
 found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}
@@ -192,7 +196,7 @@ figure("sequence", runs("sequence"))
 # %% [markdown]
 # ## Question 10: which is faster
 #
-# *Full marks:* how far one algorithm's runs lie apart. The interval of the difference with the number of runs, and from
+# *Full marks.* How far one algorithm's runs lie apart. The interval of the difference with the number of runs, and from
 # how many on zero is outside it. That in the pair with CUBIC ahead nobody else was sending in CUBIC's run. That BBR's
 # neighbours were not measured, and what would measure them (the rival's own goodput).
 
@@ -212,7 +216,7 @@ say(
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks:* each claim with a number, an interval and a verdict; path, buffer or time where it turns on
+# *Full marks.* Each claim with a number, an interval and a verdict; path, buffer or time where it turns on
 # these.
 
 # %%

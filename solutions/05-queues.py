@@ -15,7 +15,7 @@
 #
 # For instructors. Everything below is computed from the recorded runs in `sample-data/05-queues`;
 # nothing is typed in. Each section answers one of the questions in `labs/05-queues/questions.md`
-# and says what full marks look like.
+# and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
 # time and the loss: compare the argument with this one, not the numbers.
@@ -60,7 +60,7 @@ meant = sets.trial(1)
 # Of a frame of 1514 bytes 1448 are data: timestamps are on. Both flows together can't have more than
 # that share of the rate, and their mean is a half of it, whatever the discipline.
 #
-# *Full marks:* both bounds with headers; delay under load (ping-busy.txt, ss.txt), drops and marks
+# *Full marks.* Both bounds with headers; delay under load (ping-busy.txt, ss.txt), drops and marks
 # (queue.txt), queue length (queue.txt), how evenly the flows share (both iperf3.json).
 
 # %%
@@ -70,8 +70,8 @@ say(f"At most {most:.2f} Mbit/s for one flow, and a mean of {most / 2:.2f} Mbit/
 # %% [markdown]
 # ## Question 2: the queue
 #
-# *Full marks:* red's counters in router-1 (no drops, no backlog); drops and backlog of tbf on
-# router-2's cable to host-3; the rates of both; asks for `tc -s qdisc` of every interface after the run.
+# *Full marks.* red's counters in router-1 (no drops, no backlog); drops and backlog of tbf on
+# router-2's cable to host-3; the rates of both. Asks for `tc -s qdisc` of every interface after the run.
 
 # %%
 with raw("no-bottleneck-broken") as folder:
@@ -85,13 +85,13 @@ display(pd.DataFrame(rows, columns=["node", "dev", "kind", "packets", "drops"]))
 measured = runs("no-bottleneck-broken")[0].measured
 say(
     f"red's link was {measured['utilisation']:.1%} in use, its queue held {measured['queue_mean_packets']:.3f} packets "
-    f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms all the same."
+    f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms even so."
 )
 
 # %% [markdown]
 # ## Question 3: the metric
 #
-# *Full marks:* all four values of both runs; delay for users (it is what they feel, and the only one
+# *Full marks.* All four values of both runs; delay for users (it is what they feel, and the only one
 # that differs much); drops or marks and queue length for those who run the network.
 
 # %%
@@ -105,9 +105,9 @@ display(
 # %% [markdown]
 # ## Question 4: the control arm
 #
-# *Full marks:* the output of `tc qdisc show` and `sysctl net.core.default_qdisc`, and which file in
-# /usr/lib/sysctl.d sets it; an experiment that leaves it to the system has another control arm on
-# another system; inside tbf waits a bfifo of tbf's own limit.
+# *Full marks.* The output of `tc qdisc show` and `sysctl net.core.default_qdisc`, and which file in
+# /usr/lib/sysctl.d sets it. An experiment that leaves it to the system has another control arm on
+# another system. Inside tbf there is a bfifo with tbf's own limit.
 
 # %%
 display(table("default-qdisc-broken", "busy_ping_mean_ms", "queue_mean_packets", "queue_drops"))
@@ -116,9 +116,9 @@ display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", 
 # %% [markdown]
 # ## Question 5: limits
 #
-# *Full marks:* 366,000, which one of the source's limits equals and the other is below; in case 4 every
-# drop is a pdrop and early is 0, since the queue can't pass min; with 346,000 two long flows never come
-# near the limit, so nothing changes; traffic that would: many short flows that start at once.
+# *Full marks.* 366,000, which one of the source's limits equals and the other is below. In case 4 every
+# drop is a pdrop and early is 0, since the queue can't pass min. With 346,000 two long flows never come
+# near the limit, so nothing changes. Many short flows that start at once would.
 
 # %%
 say(f"max plus burst is {f.red_room_needed.value} B. The longest queue in either run:")
@@ -132,8 +132,8 @@ display(table("red-limits-fixed", *columns))
 # Scell_log is the unit of idle time, as a power of two of the clock's ticks: the longer a packet takes
 # on the link, the larger. A factor of ten is 3.3 doublings.
 #
-# *Full marks:* the two values and 2 to the power of their difference, about ten; red begins to count
-# idle time when it is asked for a packet and has none, and tbf doesn't ask an empty queue.
+# *Full marks.* The two values, and 2 to the power of their difference, about ten. red begins to count
+# idle time when it is asked for a packet and has none, but tbf doesn't ask an empty queue.
 
 # %%
 broken = runs("red-limits-broken")[0].measured
@@ -153,7 +153,7 @@ display(
 # If the total is equal to the mean, the sum of squares stays and n grows by one: the deviation
 # shrinks by sqrt((n - 1) / n), for ten seconds by 5 %.
 #
-# *Full marks:* both pairs of numbers; why the total is near the mean; sqrt(9/10).
+# *Full marks.* Both pairs of numbers; why the total is near the mean; sqrt(9/10).
 
 # %%
 with raw("summary-row-broken") as folder:
@@ -175,7 +175,7 @@ say(
 # %% [markdown]
 # ## Question 8: cells
 #
-# *Full marks:* the pairs from iperf3's "connected" or ss; a check that builds the set of pairs from the
+# *Full marks.* The pairs from iperf3's "connected" or ss; a check that builds the set of pairs from the
 # data, compares it with all ordered pairs between the two sides, and counts each.
 
 # %%
@@ -188,7 +188,7 @@ display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
 # %% [markdown]
 # ## Question 9: significance
 #
-# *Full marks:* t and F with p (two-sided: twice the one-sided one); about 3; one flow's gain is the
+# *Full marks.* t and F with p (for two sides twice that for one); about 3; one flow's gain is the
 # other's loss; Welch's test with the runs' mean delays.
 
 # %%
@@ -207,11 +207,11 @@ figure("two-arms", runs("two-arms"))
 # %% [markdown]
 # ## Question 10: today's disciplines
 #
-# With a queue for each flow ping waits in a queue of its own, which is empty: it says nothing of how
-# long the flows' packets wait. So fq is among the best by ping and among the worst by the flows' RTT.
+# With a queue for each flow ping waits in a queue of its own, which is empty, so it tells you nothing about
+# how long the flows' packets wait. So fq is among the best by ping and among the worst by the flows' RTT.
 # ECN replaces drops by marks and saves retransmissions; delay stays as it was.
 #
-# *Full marks:* both orders; the reason above; counts of drops and marks; a choice with its value.
+# *Full marks.* Both orders; the reason above; counts of drops and marks; a choice with its value.
 
 # %%
 means_by = pd.DataFrame(
@@ -236,9 +236,9 @@ figure("windows-and-queue", runs("two-arms-once"))
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks:* FIFO a little higher: not told apart, and couldn't be; a larger spread: not by these
-# numbers; the cause: no queue where RED stood, or none that is proved, and a metric that can't differ. Open:
-# where the queue really was on their testbed, and how long their round trips took.
+# *Full marks.* FIFO is a little higher: undecided, and it couldn't be otherwise. RED has a larger spread: not by
+# these numbers. The cause: RED had no queue, or none that is proved, and the metric can't differ. Still open
+# are where the queue really was on their testbed, and how long their round trips took.
 
 # %%
 display(
