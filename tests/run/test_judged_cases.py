@@ -71,7 +71,7 @@ def test_what_decides_between_two_disciplines_is_asked(tmp_path: Path) -> None:
     assert "(trial 1), " in case.first.stdout
     checked = lab("check", *case.runs)
     assert checked.returncode == 1
-    assert "Then a question comes" in checked.stdout
+    assert "Then comes a question" in checked.stdout
     # Choices tell the cause: they come after the diagnosis.
     assert "How long a packet waits" not in checked.stdout
     code, says = case.answer("c", case.given)
