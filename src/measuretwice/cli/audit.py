@@ -24,7 +24,7 @@ MAX_BYTES = 4 * 2**20
     "--columns",
     multiple=True,
     metavar="NAME=COLUMN[:UNIT],...",
-    help="Which column is what, if its heading doesn't say. NAME= leaves it out.",
+    help="Which column is what, if its heading isn't clear. NAME= leaves it out.",
 )
 @click.option("--rate", metavar="RATE", help="The link's rate, such as 10gbit.")
 @click.option(
@@ -40,7 +40,7 @@ def audit(
     rtt: str | None,
     as_json: bool,
 ) -> int:
-    """Find the rows in a table of results that can't be true, and say why.
+    """Find the rows in a table of results that can't be true, and the reason.
 
     FILE.csv has a line of headings, then a line for each flow or run: rates, bytes and times, round-trip times, losses
     and halvings; or sums, squares and Jain's indices; shares; constants. A Markdown file may have several tables.

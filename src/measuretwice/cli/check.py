@@ -29,26 +29,28 @@ MOST_REFUSED = 8
 
 @click.command()
 @click.argument("targets", metavar="RUN...", nargs=-1, required=True, type=PATH)
-@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
-@click.option("--trial", help="For files of your own: which trial.")
+@click.option("--lab", "lab_name", metavar="LAB", help="The lab, for files of your own.")
+@click.option("--trial", help="The trial, for files of your own.")
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Settings that differed from the trial's.",
+    help="Settings that differed, for files of your own.",
 )
-@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
-@click.option("--answer", metavar="LETTER", help="Of a case that a question solves: your answer.")
+@click.option("--hint", type=click.IntRange(1, 3), help="A hint: 1, 2 or 3.")
+@click.option("--answer", metavar="LETTER", help="Your answer, in a case that a question solves.")
 @click.option(
     "--number", metavar="NUMBER", help="The number that the question asks for, besides the letter."
 )
 @click.option(
     "--diagnosis",
     metavar="TEXT",
-    help="What a case's mistake is, in your own words, for your lab book and report: then this names what to change.",
+    help="A case's mistake in your own words, for your lab book and report. Then this command names what to change.",
 )
-@click.option("--limits", is_flag=True, help="Say what limits each flow; of your own files always.")
+@click.option(
+    "--limits", is_flag=True, help="Show what limits each flow (always, for your own files)."
+)
 @AS_JSON
 def check(
     targets: tuple[Path, ...],
@@ -65,8 +67,8 @@ def check(
     """Diagnose runs: did each measure what it was meant to?
 
     RUN is a folder that ./lab run made, an archive of such folders, or files of your own from any
-    testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input,
-    3 without findings where some of the files couldn't be read.
+    testbed, with the output of iperf3, ss, tc, ping and tcpdump -e. Exit status: 0 without findings, 1 with findings, 2 for
+    unusable input, 3 without findings if some of the files couldn't be read.
     """
     root = root_folder()
     with open_check(root, targets, hint) as check:

@@ -25,9 +25,9 @@ from measuretwice.lab import load_lab
 
 @click.command()
 @click.argument("path", metavar="ROSTER.csv", type=PATH)
-@click.option("--lab", "lab_name", metavar="LAB", required=True, help="For which lab.")
+@click.option("--lab", "lab_name", metavar="LAB", required=True, help="The lab.")
 @click.option(
-    "--term", metavar="WORD", required=True, help="A word of yours that students don't know."
+    "--term", metavar="WORD", required=True, help="A word of your own that students don't know."
 )
 @click.option(
     "--out",
@@ -40,7 +40,7 @@ def deal(path: Path, lab_name: str, term: str, out: Path | None, as_json: bool) 
     """Deal each student of a class a seed of their own, with the commands to run.
 
     ROSTER.csv is what your learning management system exports: a heading, then a line for each
-    student. The same word deals the same seeds again. ./lab grade holds runs against them.
+    student. The same word deals the same seeds again. ./lab grade compares runs with them.
     """
     root = root_folder()
     lab = load_lab(root, lab_name)

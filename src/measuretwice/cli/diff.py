@@ -23,8 +23,8 @@ def diff(a: Path, b: Path, as_json: bool) -> int:
     """Compare two runs: the settings, measured values and raw files that differ, side by side.
 
     RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
-    Exit 0 if settings and raw files are the same, 1 if something differs, 2 for unusable
-    input, as diff(1) does.
+    Exit status, as for diff(1): 0 if settings and raw files are the same, 1 if something
+    differs, 2 for unusable input.
     """
     root = root_folder()
     with opened(a) as source_a, opened(b) as source_b:

@@ -25,18 +25,24 @@ WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
 
 @click.command()
 @click.option(
-    "--build", "what", flag_value="build", default="build", help="Into site/: the default."
+    "--build",
+    "what",
+    flag_value="build",
+    default="build",
+    help="Build into site/, which is the default.",
 )
-@click.option("--serve", "what", flag_value="serve", help="On this machine, until Ctrl-C.")
-@click.option("--offline", "what", flag_value="offline", help="A zip to open without a network.")
+@click.option("--serve", "what", flag_value="serve", help="Show it on this machine, until Ctrl-C.")
+@click.option(
+    "--offline", "what", flag_value="offline", help="Make a zip to open without a network."
+)
 @click.option(
     "--check",
     "page",
     type=PATH,
     metavar="PAGE.md",
-    help="Make this page alone, say what is wrong with it, and where its text is.",
+    help="Make only this page, list what is wrong with it, and show where its text is.",
 )
-@click.option("--instructor", is_flag=True, help="With the answer key.")
+@click.option("--instructor", is_flag=True, help="Include the answer key.")
 @click.option("--out", type=PATH, metavar="DIR", help="Another folder, or another zip.")
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="For --serve."
@@ -45,7 +51,7 @@ def docs(what: What, page: Path | None, instructor: bool, out: Path | None, port
     """Make this course's site: pages, with numbers and output from the recorded runs.
 
     --build writes it into site/ (with --instructor into site-instructor/), --serve shows it on
-    this machine, --offline makes a zip of it. --check takes seconds: use it after each change of a page.
+    this machine, --offline makes a zip of it. --check takes seconds, so use it after each change of a page.
     """
     root = root_folder()
     if page is not None:

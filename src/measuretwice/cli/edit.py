@@ -23,15 +23,15 @@ from measuretwice.runs.folder import give_back
 @click.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option(
-    "--undo", is_flag=True, help="Put the copy aside: runs use the lab's own scripts again."
+    "--undo", is_flag=True, help="Put the copy aside, so that runs use the lab's own scripts again."
 )
 @click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
 @OUT
 def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
     """Make your own copy of LAB's node scripts and settings, to change and run.
 
-    It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. Files
-    that are there already are never overwritten.
+    The copy is LAB/edit/ in the folder of runs, and your runs use what you change in it. Files
+    that are already there are never overwritten.
     """
     root = root_folder()
     lab = load_lab(root, lab_name)

@@ -69,7 +69,7 @@ FAILED = "could not be run again: see the output of ./lab grade"
 
 @click.command()
 @click.argument("folder", metavar="FOLDER", type=PATH)
-@click.option("--lab", "lab_name", metavar="LAB", help="Which lab.  [default: the runs' own]")
+@click.option("--lab", "lab_name", metavar="LAB", help="The lab.  [default: the runs' own]")
 @click.option(
     "--roster",
     "roster_file",
@@ -93,7 +93,7 @@ FAILED = "could not be run again: see the output of ./lab grade"
     "--out",
     type=PATH,
     metavar="DIR",
-    help="Folder for the grades.  [default: FOLDER-grades, beside it]",
+    help="Folder for the grades.  [default: FOLDER-grades, next to it]",
 )
 @click.option(
     "--again",
@@ -101,7 +101,9 @@ FAILED = "could not be run again: see the output of ./lab grade"
     help="Run this many runs of each submission again, disputed ones first, and compare the bytes.",
 )
 @click.option(
-    "--costly", is_flag=True, help="With --again: also what takes more than a minute of CPU time."
+    "--costly",
+    is_flag=True,
+    help="With --again, run also what takes more than a minute of CPU time.",
 )
 @click.option(
     "--jobs",
@@ -124,8 +126,9 @@ def grade(
     """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
 
     FOLDER holds a folder or archive for each student, as your learning management system packs
-    them. Everything is measured again from the raw files; nothing in them is executed, nothing written
-    among them. What --again runs is planned here, from the settings that a run's plan names. Exit 0 where all is well, 1 where there is something to look at.
+    them. Everything is measured again from the raw files. Nothing in them is executed, and nothing is
+    written there. Runs of --again are planned here, from the settings that a run's plan names. Exit status: 0 if all is
+    well, 1 if there is something to look at.
     """
     root = root_folder()
     roster = _roster(roster_file, deal_file)

@@ -21,7 +21,7 @@ from measuretwice.lab.schema.parameters import Parameter
 @click.option(
     "--causes",
     is_flag=True,
-    help="For instructors: each case's id, for --pitfall, and its cause.",
+    help="For instructors: also each case's id, for --pitfall, and its cause.",
 )
 @click.option(
     "--all",

@@ -137,7 +137,7 @@ def _open_tmux(root: Path, lab: Lab) -> int:
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("node", metavar="NODE")
 @click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--lab", "lab_name", metavar="LAB", help="Which lab, if two that are up have NODE.")
+@click.option("--lab", "lab_name", metavar="LAB", help="The lab, if two running ones have NODE.")
 def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
     """Open a shell on NODE of the running lab in this terminal, or run COMMAND there.
 

@@ -22,7 +22,7 @@ from measuretwice.cli.options import refuse, root_folder
 
 # Each command: its function in this package, and its line in the list of commands, which is its help's first.
 COMMANDS = {
-    "audit": ("audit.audit", "Find the rows in a table of results that can't be true, and say why."),
+    "audit": ("audit.audit", "Find the rows in a table of results that can't be true, and the reason."),
     "check": ("check.check", "Diagnose runs: did each measure what it was meant to?"),
     "deal": ("deal.deal", "Deal each student of a class a seed of their own, with the commands to run."),
     "diff": ("diff.diff", "Compare two runs: the settings, measured values and raw files that differ, side by side."),
@@ -34,10 +34,10 @@ COMMANDS = {
     "grade": ("grade.grade", "Grade a class's submissions as far as a machine can: runs, findings, points by the rubric."),
     "list": ("list.list_labs", "List the labs and their cases by symptom. For one LAB, list its trials and settings too."),
     "new": ("new.new", "Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/."),
-    "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or in the figures that its lab.toml has; or up to three runs over time."),
-    "progress": ("progress.progress", "Show where you are: which cases your lab books say are solved, and what is left."),
+    "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers: compared with the lab's model, or in the figures that its lab.toml has; or up to three runs over time."),
+    "progress": ("progress.progress", "Show where you are: which cases are solved in your lab books, and what is left."),
     "record": ("record.record", "Make LAB's recorded runs in sample-data/, or --verify them."),
-    "release": ("release.release", "Make the kit that you give to students, in the new folder OUT: without answers."),
+    "release": ("release.release", "Make the kit that you give to students, without answers, in the new folder OUT."),
     "report": ("report.report", "Write what you hand in: one HTML file about all these runs, and the same as Markdown."),
     "run": ("run.run", "Measure trials of LAB, each in a virtual kernel of its own."),
     "show": ("show.show", "Make one raw file readable: its values, what each field means, and where it is."),

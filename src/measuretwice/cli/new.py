@@ -14,7 +14,7 @@ from measuretwice.lab.new import add_pages, copy_lab
 def new(name: str, like: str | None) -> int:
     """Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/.
 
-    It is a draft: it can be listed, run, checked and changed, and no page shows it yet.
+    The copy is a draft, so you can list, run, check and change it, but no page shows it yet.
     """
     root = root_folder()
     lab = copy_lab(root, name, like)

@@ -76,7 +76,7 @@ JOBS = click.option(
 FRESH = click.option("--fresh", is_flag=True, help="Measure again what has already been measured.")
 NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
 PITFALL = click.option(
-    "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
+    "--pitfall", metavar="ID", help="For instructors: stage a mistake by its id."
 )
 STAGE = click.option(
     "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after the fix."
@@ -87,7 +87,7 @@ CASE = click.option(
     "case_number",
     type=click.IntRange(1, 999),
     metavar="N",
-    help="A case to solve: see ./lab list. Your lab book keeps what you predict and find.",
+    help="A case to solve (see ./lab list). Your lab book keeps what you predict and find.",
 )
 SHOW_ME = click.option(
     "--show-me",

@@ -32,7 +32,7 @@ from measuretwice.runs.result import Result, lab_named, read_result
     "figures",
     multiple=True,
     metavar="ID",
-    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
+    help="For a lab with a model, measured-against-model, window-against-loss or stages; otherwise one of "
     "its lab.toml.  [default: all that apply]",
 )
 @click.option(
@@ -48,14 +48,14 @@ from measuretwice.runs.result import Result, lab_named, read_result
 @click.option(
     "--over-time",
     is_flag=True,
-    help="A run's window, round-trip time, queue and losses; two or three runs are shown beside each other.",
+    help="A run's window, round-trip time, queue and losses; two or three runs are shown side by side.",
 )
 @click.option("--node", metavar="NODE", help="With --over-time: only this node's connections.")
 @click.option(
     "--text",
     "as_text",
     is_flag=True,
-    help="With --over-time: as text too. In a terminal that is always so.",
+    help="With --over-time, print it as text too, as a terminal always gets it.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the figures in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")

@@ -21,7 +21,7 @@ PREDICTION_WIDTH = 40
 @OUT
 @AS_JSON
 def progress(lab_name: str | None, out: Path | None, as_json: bool) -> int:
-    """Show where you are: which cases your lab books say are solved, and what is left."""
+    """Show where you are: which cases are solved in your lab books, and what is left."""
     root = root_folder()
     labs = read_progress(root, lab_name, out or terminal.default_out(root))
     if as_json:

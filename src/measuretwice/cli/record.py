@@ -28,11 +28,13 @@ from measuretwice.runs.result import Result
 @click.option(
     "--note",
     is_flag=True,
-    help="With --verify: note in sample-data/ each set that comes out the same, and keep what each flow got over time; "
-    "sets with a note are left out, unless --only names one without that.",
+    help="With --verify: note in sample-data/ each set that comes out the same, and keep each flow's progress over time. "
+    "Sets with a note are left out, unless --only names one without that progress.",
 )
 @click.option(
-    "--facts", is_flag=True, help="Measure nothing: only compute facts.json from what is recorded."
+    "--facts",
+    is_flag=True,
+    help="Measure nothing, and only compute facts.json from the recorded runs.",
 )
 @click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
 @click.option(
@@ -52,7 +54,7 @@ def record(
 ) -> int:
     """Make LAB's recorded runs in sample-data/, or --verify them.
 
-    Exit 0 where all is recorded or comes out the same, 1 where something differs.
+    Exit status: 0 if all is recorded or comes out the same, 1 if something differs.
     """
     root = root_folder()
     if note and not verify:

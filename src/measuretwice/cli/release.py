@@ -25,17 +25,20 @@ from measuretwice.site.reference import Command, Option, cell
     is_flag=True,
     required=True,
     expose_value=False,
-    help="For students, which is all there is.",
+    help="Make it for students, the only choice.",
 )
-@click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
+@click.option("--site", is_flag=True, help="Include its site, built, in OUT/site.")
 @click.option(
-    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed as well, beside OUT."
+    "--archive",
+    "packed",
+    type=click.Choice(["zip", "tar.gz"]),
+    help="Pack it as well, next to OUT.",
 )
 def release(out: Path, site: bool, packed: Literal["zip", "tar.gz"] | None) -> int:
-    """Make the kit that you give to students, in the new folder OUT: without answers.
+    """Make the kit that you give to students, without answers, in the new folder OUT.
 
     It has no solutions, keys, rubrics, pages for instructors, tests or fixed runs. The cause
-    of each case is in it, as the hints need it, but out of sight.
+    of each case is in it, because the hints need it, but out of sight.
     """
     root = root_folder()
     commands = [command for command in described() if command.name not in INSTRUCTORS]

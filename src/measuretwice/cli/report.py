@@ -35,7 +35,7 @@ def report(
     """Write what you hand in: one HTML file about all these runs, and the same as Markdown.
 
     RUN is a folder that ./lab run made, one that holds several, or an archive of them. All values
-    are recomputed from the raw files. Answers that you wrote into the Markdown stay when it is made again.
+    are recomputed from the raw files. If you make it again, answers that you wrote into the Markdown stay.
     """
     root = root_folder()
     with opened_for_report(root, targets, out) as (opened, page):

@@ -142,7 +142,7 @@ def run(
 ) -> int:
     """Measure trials of LAB, each in a virtual kernel of its own.
 
-    Trials that were measured with the same settings already are kept, so a run that was interrupted goes on
+    Trials that were already measured with the same settings are kept, so an interrupted run continues
     where it stopped.
     """
     root = root_folder()

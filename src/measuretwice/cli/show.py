@@ -34,7 +34,7 @@ LEAST_ROOM = 24
 @click.argument("target", metavar="RUN", type=PATH)
 @click.argument("what", metavar="[WHAT]", required=False)
 @NODE
-@click.option("--text", "as_text", is_flag=True, help="The file word for word.")
+@click.option("--text", "as_text", is_flag=True, help="Print the file word for word.")
 @AS_JSON
 def show(target: Path, what: str | None, node: str | None, as_text: bool, as_json: bool) -> int:
     """Make one raw file readable: its values, what each field means, and where it is.

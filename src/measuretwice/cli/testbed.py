@@ -41,8 +41,8 @@ def testbed(
 ) -> int:
     """Make what a testbed needs to build LAB's topology from real machines.
 
-    The notebook and the profile come from lab.toml: nodes, networks, addresses, routes. Nothing
-    here reaches a testbed.
+    The notebook and the profile come from lab.toml, with nodes, networks, addresses and routes. This
+    command itself reaches no testbed.
     """
     root = root_folder()
     lab = load_lab(root, lab_name)

@@ -97,7 +97,7 @@ ONE_FLOW = (
     Field("sender_rate_bps", "iperf3", "what the sending program handed over; a little more"),
     Field("bytes_received", "iperf3", "what the receiving program got in all"),
     Field("duration_s", "iperf3", "how long the sender really sent"),
-    Field("retransmits", "iperf3", "segments sent again, as the sender's kernel counts them"),
+    Field("retransmits", "iperf3", "segments retransmitted, as the sender's kernel counts them"),
     Field("flows", "iperf3", "data connections"),
     Field(
         "congestion_control",
@@ -107,7 +107,7 @@ ONE_FLOW = (
     Field("rtt_min_ms", "ss", "the smallest `minrtt` of the data connection"),
     Field("rtt_mean_ms", "ss", "the mean over all samples of its smoothed `rtt`"),
     Field("mss_bytes", "ss", "its `mss` in the last sample"),
-    Field("data_segs_out", "ss", "segments with data that it sent, those sent again included"),
+    Field("data_segs_out", "ss", "segments with data that it sent, including retransmissions"),
     Field("bytes_acked", "ss", "bytes acknowledged by the last sample"),
     Field("cwnd_mean_segments", "ss", "the mean over all samples of `cwnd`"),
     Field("cwnd_max_segments", "ss", "the largest `cwnd` in any sample"),
@@ -115,7 +115,7 @@ ONE_FLOW = (
     Field("retrans_total", "ss", "the second number of `retrans:0/N` in the last sample"),
     Field("ss_samples", "ss", "samples taken"),
     Field("picked_port", "ss", "the port in the last line that was kept for reading"),
-    Field("picked_connections", "ss", "how many connections the lines are of that were kept"),
+    Field("picked_connections", "ss", "from how many connections the kept lines are"),
     Field("captured_packets", "tcpdump", "data packets that tcpdump printed on the router"),
     Field(
         "largest_packet_bytes",
@@ -128,8 +128,8 @@ ONE_FLOW = (
         "how large one in a hundred of them is at least; null of fewer than a hundred",
     ),
     Field("qdisc_sent_packets", "tc", "packets that the bottleneck's qdisc passed on"),
-    Field("qdisc_sent_bytes", "tc", "bytes that it passed on, Ethernet headers included"),
-    Field("qdisc_drops", "tc", "packets that it dropped: by dice, or for lack of room"),
+    Field("qdisc_sent_bytes", "tc", "bytes that it passed on, including Ethernet headers"),
+    Field("qdisc_drops", "tc", "packets that it dropped, by dice or for lack of room"),
     Field("qdisc_offered_packets", "tc", "sent and dropped together: what it was given"),
     Field("loss_ratio", "tc", "dropped over offered"),
     Field("qdisc_limit_packets", "tc", "its limit"),
@@ -149,7 +149,9 @@ ONE_FLOW = (
         "nstat",
         "segments the receiver had no room for (TcpExtTCPOFODrop)",
     ),
-    Field("receiver_prune_calls", "nstat", "times it had to tidy its queue (TcpExtPruneCalled)"),
+    Field(
+        "receiver_prune_calls", "nstat", "how often it had to tidy its queue (TcpExtPruneCalled)"
+    ),
     Field("receiver_acks_out", "nstat", "segments that the receiver sent: nearly all are ACKs"),
     Field(
         "softnet_drops",
@@ -168,7 +170,7 @@ FEW_FLOWS = (
     ),
     Field("jains_index", "ss", "Jain's fairness index of them: 1 where all have the same"),
     Field("share_max", "ss", "the largest flow's share of the sum, 0 to 1"),
-    Field("retransmits", "ss", "segments sent again, of all flows"),
+    Field("retransmits", "ss", "segments retransmitted, of all flows"),
     Field("rtt_mean_ms", "ss", "the mean over the flows of their mean round-trip time"),
     Field("rtt_min_ms", "ss", "the smallest round-trip time of any flow"),
     Field(
@@ -176,12 +178,12 @@ FEW_FLOWS = (
         "tc",
         "what passed the queue over the link's rate, headers counted; 0 to 1",
     ),
-    Field("queue_kind", "tc", "which queue discipline the samples are of, in a word"),
+    Field("queue_kind", "tc", "the queue discipline of the samples, in a word"),
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_max_bytes", "tc", "the longest queue in any sample"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
     Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
-    Field("queue_samples", "tc", "how many samples that is a share of"),
+    Field("queue_samples", "tc", "in how many samples"),
     Field("queue_delay_mean_ms", "tc", "how long the mean queue takes to drain at the link's rate"),
     Field(
         "queue_drops",
@@ -215,14 +217,14 @@ FEW_FLOWS = (
         "their windows over ss's, the median of the larger half",
     ),
     Field("length_rows", "your own", "rows of queue lengths taken from tc's text"),
-    Field("length_rows_unreadable", "your own", "lines in that file that are no two numbers"),
+    Field("length_rows_unreadable", "your own", "lines in that file that aren't two numbers"),
     Field("length_rows_mean_packets", "your own", "their mean"),
     Field("length_rows_true_packets", "tc", "the mean by tc's JSON at the same times"),
     Field("path_rtt_ms", "ping", "the smallest round-trip time of any flow's idle path"),
     Field("busy_ping_mean_ms", "ping", "the mean over the flows of ping's mean while they ran"),
     Field("busy_ping_max_ms", "ping", "the longest of these pings"),
     Field("busy_ping_loss_ratio", "ping", "the share of them that was lost, of the worst flow"),
-    Field("congestion_control", "iperf3", "of one sender, its algorithm, in a word"),
+    Field("congestion_control", "iperf3", "the algorithm of one sender, in a word"),
     Field("host_queue_kind", "tc", "the queue discipline of its own card, in a word"),
     Field(
         "steady_goodput_bps",
@@ -232,13 +234,13 @@ FEW_FLOWS = (
     Field("steady_rtt_ms", "ss", "the mean of its smoothed round-trip time then"),
     Field("steady_rtt_p95_ms", "ss", "what 95 % of these don't exceed"),
     Field("steady_cwnd_segments", "ss", "its mean window then"),
-    Field("steady_retransmits", "ss", "segments that it sent again then"),
+    Field("steady_retransmits", "ss", "segments that it retransmitted then"),
     Field("rising_ratio", "ss", "its rate in the last fifth of that time over that in the first"),
     Field("rising_steps", "ss", "how many of the four steps between these fifths go up"),
     Field("cwnd_over_rate_ms", "ss", "its mean window over its rate: a time"),
     Field("tcp_min_rtt_ms", "ss", "the smallest round-trip time that its TCP saw"),
     Field("sender_path_rtt_ms", "ping", "the round-trip time of its idle path"),
-    Field("sender_retransmits", "ss", "segments that it sent again in all"),
+    Field("sender_retransmits", "ss", "segments that it retransmitted in all"),
     Field(
         "lowest_tenth_bps",
         "ss",
@@ -250,7 +252,7 @@ FEW_FLOWS = (
     Field("table_rows_foreign", "your own", "rows with a window that ss never had at that time"),
     Field("rate_rows", "your own", "rows that an average of rates was taken from"),
     Field("rate_rows_spanning", "your own", "how many of these span others"),
-    Field("red_limit_bytes", "tc", "red's limit, by its own word"),
+    Field("red_limit_bytes", "tc", "red's limit, as it reports it"),
     Field("red_max_bytes", "tc", "red's max"),
     Field("red_ewma_log", "tc", "how slowly red's average follows: a power of two"),
     Field("red_cell_log", "tc", "red's unit of idle time, Scell_log: a power of two"),
@@ -266,8 +268,8 @@ MANY_FLOWS = (
     Field("rtt_min_ms", "ss", "the smallest round-trip time of any flow"),
     Field("path_rtt_ms", "ping", "the smallest round-trip time of any idle path"),
     Field("mss_bytes", "ss", "the flows' segment size; null where they differ"),
-    Field("segments", "ss", "segments with data that they sent, those sent again included"),
-    Field("retransmits", "ss", "segments sent again"),
+    Field("segments", "ss", "segments with data that they sent, including retransmissions"),
+    Field("retransmits", "ss", "segments retransmitted"),
     Field("spurious_retransmits", "nstat", "needless ones in the whole run (TcpExtTCPDSACKRecv)"),
     Field(
         "halvings",
@@ -276,7 +278,7 @@ MANY_FLOWS = (
     ),
     Field("retransmits_per_halving", "ss", "the one over the other"),
     Field("drops_per_halving", "tc", "the router's drops over the halvings"),
-    Field("all_queue_drops", "tc", "the same drops, counted from the start, slow start included"),
+    Field("all_queue_drops", "tc", "the same drops, counted from the start, including slow start"),
     Field("all_halvings", "events", "the halvings, counted from the start"),
     Field("all_drops_per_halving", "tc", "the one over the other"),
     Field(
@@ -287,7 +289,7 @@ MANY_FLOWS = (
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
     Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
-    Field("queue_samples", "tc", "how many samples that is a share of"),
+    Field("queue_samples", "tc", "in how many samples"),
     Field(
         "queue_packet_bytes",
         "tc",
@@ -328,7 +330,7 @@ EMULATED = (
     ),
     Field("emulator_late_p99_us", "emulator", "what 99 % of these don't exceed"),
     Field("emulator_late_max_us", "emulator", "the latest packet of all"),
-    Field("emulator_packets", "emulator", "how many packets that is of"),
+    Field("emulator_packets", "emulator", "how many packets that covers"),
     Field(
         "emulator_lost_packets",
         "emulator",
@@ -346,9 +348,9 @@ SUMMARY = (
 # Only files that a person brings can have these.
 IMPORTED = (
     Field("copied_flows", "iperf2", "flows that are in two of the files"),
-    Field("unfit", "", "which tests among the files are none that can be checked, and why"),
-    Field("several_runs", "iperf3", "of which runs the files are, where these are several"),
-    Field("foreign_logs", "ss", "which logs have nothing of the connection that iperf3 names"),
+    Field("unfit", "", "which tests among the files can't be checked, and why"),
+    Field("several_runs", "iperf3", "which runs the files are from, if several"),
+    Field("foreign_logs", "ss", "which logs lack the connection that iperf3 names"),
     Field("ip_header_bytes", "iperf3", "IP's header, where it isn't IPv4's"),
     Field("ping_resolution_ms", "ping", "the step between its times, where that is 0.1 ms or more"),
     Field("misplaced", "tc", "where the bottleneck's qdisc is, if not where the data leaves"),
@@ -357,7 +359,7 @@ IMPORTED = (
         "",
         "what a host's own counters or settings say: a line each of kind, found, expected and why",
     ),
-    Field("iperf3_algorithms", "iperf3", "the senders' algorithms, by iperf3's word"),
+    Field("iperf3_algorithms", "iperf3", "the senders' algorithms, by iperf3's report"),
 )
 # Of a few flows, one on each node, each one's own values with its node's name in front.
 OF_NODE = (
@@ -394,7 +396,7 @@ FLOW = (
     Field("goodput_bps", "", "bytes acknowledged while all flows were there, as a rate"),
     Field("share", "", "its share of the sum, 0 to 1"),
     Field("iperf3_goodput_bps", "", "the rate over its own whole life, by iperf3"),
-    Field("retransmits", "", "segments sent again"),
+    Field("retransmits", "", "segments retransmitted"),
     Field("rtt_min_ms", "", "the smallest round-trip time"),
     Field("rtt_mean_ms", "", "the mean of its smoothed round-trip time"),
     Field("cwnd_mean_segments", "", "the mean window"),
@@ -405,7 +407,7 @@ FLOW = (
     Field("kept_ratio", "", "the median over these of ssthresh over the window before"),
     Field("decrease_window_segments", "", "the median of that window"),
     Field("to_address", "", "the receiver's address, by iperf3"),
-    Field("busy_ping_mean_ms", "", "ping's mean beside it"),
+    Field("busy_ping_mean_ms", "", "ping's mean during the flow"),
     Field("busy_ping_max_ms", "", "the longest of these pings"),
     Field("busy_ping_loss_ratio", "", "the share of them that was lost"),
 )
@@ -418,7 +420,7 @@ FLOW_OF_MANY = (
     Field("own_goodput_bps", "", "the rate over its own whole life, by iperf3"),
     Field("rtt_mean_ms", "", "the mean of its smoothed round-trip time"),
     Field("segments", "", "segments with data that it sent"),
-    Field("retransmits", "", "how many of them were sent again"),
+    Field("retransmits", "", "how many of them were retransmitted"),
     Field("halvings", "", "how often its window was made smaller; null where events are missing"),
 )
 CATALOGUE = {

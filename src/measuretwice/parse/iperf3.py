@@ -127,7 +127,7 @@ class Iperf3Run:
 
     @property
     def omitted_retransmits(self) -> int | None:
-        """The segments sent again in those seconds; None where no row tells."""
+        """The segments retransmitted in those seconds; None where no row tells."""
         return self._omitted([row.retransmits or 0 for row in self.intervals if row.omitted])
 
     def _omitted(self, counts: list[int]) -> int | None:
