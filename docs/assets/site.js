@@ -140,6 +140,8 @@
       nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
       nav.removeAttribute("aria-labelledby");
     });
+    const path = document.querySelector(".md-path");
+    if (path) path.setAttribute("aria-label", "Where this page is");
     for (const table of document.querySelectorAll(".plan table, .here-files table")) stays_a_table(table);
     for (const box of document.querySelectorAll(WIDE)) {
       scrolls(box);
@@ -167,6 +169,29 @@
     const wide = box.scrollWidth > box.clientWidth + 1;
     box.classList.toggle("scrolls", wide && !box.matches(".tabbed-labels"));
     if (wide && !box.querySelector("[tabindex]")) box.tabIndex = 0;
+  }
+
+  // A word of the glossary says what it is once in a section, and in no heading.
+  function words() {
+    let said = new Set();
+    for (const at of document.querySelectorAll(".md-content :is(h1, h2, h3, h4, abbr)")) {
+      if (!at.matches("abbr")) said = new Set();
+      else if (at.closest("h1, h2, h3, h4") || said.has(at.title)) at.replaceWith(...at.childNodes);
+      else said.add(at.title);
+    }
+  }
+
+  // An interval stays on one line, and so does a number with its unit.
+  const WITH_UNIT = /(\d) (?=(?:[kMG]?bit\/s|[kMGT]i?B|bytes|ms|µs|s|min|h|%)(?![\w-]))/g;
+  function unbroken() {
+    const article = document.querySelector(".md-content__inner");
+    if (!article) return;
+    const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      if (!/\d (to \d|[kMGTbmµsh%])/.test(text.data) || text.parentElement.closest("pre, code, script, svg, math")) continue;
+      text.data = text.data.replace(/(\d|%) to (?=[-−]?\d)/g, "$1\u00a0to\u00a0").replace(WITH_UNIT, "$1\u00a0");
+    }
   }
 
   // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it. Nor does it
@@ -217,6 +242,8 @@
   }
 
   function start() {
+    words();
+    unbroken();
     names();
     fields();
     contents();
