@@ -221,8 +221,8 @@ def _ask_question(books: CaseBooks, question: Question) -> None:
         print(*wording.question_lines(question), sep="\n")
         while choice := terminal.ask_person("Your answer, a letter (Enter: not yet): "):
             number = ""
-            if asked := question.judgement.number:
-                with_unit = ", with its unit" if quantity_of(asked).has_unit else ""
+            if number_asked := question.judgement.number:
+                with_unit = ", with its unit" if quantity_of(number_asked).has_unit else ""
                 number = terminal.ask_person(f"And the number{with_unit}: ")
             try:
                 wrong = question.answer(Answer(choice.casefold(), number))
