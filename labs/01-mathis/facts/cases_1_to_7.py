@@ -317,7 +317,7 @@ def _offload(f: Facts, sets: RecordedSets) -> None:
     f.ten_runs = table(
         (
             f"ten runs each, {on[0].params['duration_s']} s", "goodput over model, mean",
-            "smallest to largest", "standard deviation", "drops a run",
+            "smallest to largest", "standard deviation", "drops per run",
         ),
         ((
             title, Number(mean(runs, "ratio")), ratio_range(runs),

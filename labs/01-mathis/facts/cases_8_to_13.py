@@ -360,7 +360,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     f.once, f.several_of_both = whole(len(once)), len(once) > 1 and len(twice) > 1
     f.means = table(("mean over", "ratio"), (
         ("the first tries", _mean_ratio(first)),
-        ("the last tries: the report", _mean_ratio(last)),
+        ("the last tries, as in the report", _mean_ratio(last)),
         ("all tries", _mean_ratio(column(broken, "ratio"))),
     ))  # fmt: skip
     f.runs, f.runs_fixed = whole(len(broken)), whole(len(fixed))

@@ -92,7 +92,7 @@ def _one_trial(f: Facts, sets: RecordedSets) -> None:
     mss, rtt_ms, p, time_s = (
         param(run, n) for n in ("mss_bytes", "rtt_ms", "loss_ratio", "duration_s")
     )
-    f.asked = table(("setting", "value", "who keeps to it"), (
+    f.asked = table(("setting", "value", "set by"), (
         ("segment size", size(mss), "iperf3 on romeo"),
         ("round-trip time", ms(rtt_ms), "netem, half in each direction"),
         ("loss ratio $p$", Number(p, digits=4), "netem, towards juliet"),

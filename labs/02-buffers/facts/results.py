@@ -302,7 +302,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
     for name, at_waits in verdicts.items():
         setattr(f, name, agreed(at_waits))
     f.four_comparisons = table(
-        ("it is so in", *(_arm(sets, name) for name in JUDGED)),
+        ("true in", *(_arm(sets, name) for name in JUDGED)),
         zip(words, *columns, strict=True),
     )
     f.fairness_by_wait = table(
@@ -400,7 +400,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     so = {
         True: "holds",
         False: "doesn't hold",
-        None: "can't be told: the limit is inside the interval",
+        None: "undecided, since the limit is inside the interval",
     }
     f.percentages = table(
         ("buffer", "paper", "here, and 95 % interval", "so, for these runs alone"),

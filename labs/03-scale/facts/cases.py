@@ -184,7 +184,7 @@ def _offload_at_scale(f: Facts, sets: RecordedSets) -> None:
             "bytes in a packet": cell("queue_packet_bytes", whole),
             "drops": cell("queue_drops", whole),
             "retransmitted": cell("retransmits", whole),
-            "losses for a halving": cell("own_losses_per_halving", Number),
+            "losses for each halving": cell("own_losses_per_halving", Number),
         },
     )
 

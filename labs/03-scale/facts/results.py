@@ -116,7 +116,7 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
             "time counted": cell("duration_s", seconds),
             "halvings": cell("halvings", whole),
             "drops for each": cell("drops_per_halving", Number),
-            "sent again for each": cell("retransmits_per_halving", Number),
+            "retransmitted for each": cell("retransmits_per_halving", Number),
             "C by drops": cell("c_by_drops", Number),
             "C by retransmissions": cell("c_by_retransmits", Number),
             "C by halvings, and chance": lambda run: _by_chance(run, "c_by_halvings"),

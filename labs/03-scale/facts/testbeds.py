@@ -135,7 +135,7 @@ def _constants(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
         )
         reach = f"{Number(low * our)} to {Number(high * our)}"
         rows.append((name, mine, reach, _each(run), *theirs))
-    f.testbed_c = table((*HEADINGS[:2], "by chance", "halvings a flow", *HEADINGS[2:]), rows)
+    f.testbed_c = table((*HEADINGS[:2], "by chance", "halvings per flow", *HEADINGS[2:]), rows)
     for label, names in (("settled", None), ("up_to_1_gbit", UP_TO_1_GBIT)):
         chosen = [
             (measured(run, "c_by_halvings"), cell)

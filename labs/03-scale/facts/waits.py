@@ -70,7 +70,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     cs = [mean(runs, "c_by_halvings") for runs in by_wait]
     f.waits = table(
         (
-            "a host waits up to", "drops for each halving", "C by drops", "C by halvings", "halvings a run",
+            "a host waits up to", "drops for each halving", "C by drops", "C by halvings", "halvings per run",
             "mean round trip (ms)",
         ),
         (_row(_wait(runs), runs) for runs in by_wait),
@@ -100,7 +100,7 @@ def _batches(f: Facts, sets: RecordedSets) -> None:
     halved = [[run for run in runs if measured(run, "halvings")] for runs in by_batch]
     f.batches = table(
         (
-            "a host takes batches every", "drops for each halving", "C by drops", "C by halvings", "halvings a run",
+            "a host takes batches every", "drops for each halving", "C by drops", "C by halvings", "halvings per run",
             "mean round trip (ms)",
         ),
         (
@@ -124,7 +124,7 @@ def _more_flows(f: Facts, sets: RecordedSets) -> None:
     runs = [sets.run(name, RENO) for row in names for name in row]
     f.more_flows = table(
         (
-            "flows", "a host waits up to", "time counted", "halvings a flow", "drops for each halving",
+            "flows", "a host waits up to", "time counted", "halvings per flow", "drops for each halving",
             "C by drops", "C by halvings", "Jain's index",
         ),
         (

@@ -245,7 +245,7 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     )
     f.two_arms_by_wait = table(
         ("a host waits up to", "discipline", "runs", "goodput of both (Mbit/s)", "ping under load (ms)",
-         "drops a run", "Jain's index"),
+         "drops per run", "Jain's index"),
         (
             (
                 str(us(param(runs[0], "processing_us"))),
@@ -429,6 +429,6 @@ def _arms(runs: Sequence[Result]) -> Table:
         )
     headings = (
         "discipline", "runs", "flows", "goodput of a flow: mean", "median", "standard deviation",
-        "ping under load (ms)", "drops a run",
+        "ping under load (ms)", "drops per run",
     )  # fmt: skip
     return table(headings, rows)
