@@ -56,7 +56,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
         problems.push(`${text}: the recorded runs give another number, by more than ${+(100 * asked.tolerance).toFixed(1)} %. ${asked.again}`);
       }
     }
-    return { problems, outcome: problems.length ? "" : "That is right, by the recorded runs: this browser keeps none of your own of this case. Your lab book will say so." };
+    return { problems, outcome: problems.length ? "" : "That is right, by the recorded runs, since this browser keeps no runs of your own for this case. Your lab book will note that." };
   }
 
   function open_diagnosis() {

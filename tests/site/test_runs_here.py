@@ -187,7 +187,7 @@ def test_a_page_says_how_long_many_runs_take_and_what_is_quicker(page: Any, addr
         many.fill(wrong)
         says("These 2 runs take")
         fix.get_by_role("button", name="Run it here").click()
-        says("How many runs is a whole number from 1 to 10000.")
+        says("The number of runs is a whole number from 1 to 10000.")
     # A first try takes it as well; a case that is shown has its own.
     assert first.get_by_label("How many runs of each trial").count() == 1
     first, fix = case_page(page, address, "01-mathis/case-05")
@@ -217,7 +217,7 @@ def test_a_case_is_solved_by_how_many_runs_there_are(page: Any, address: str) ->
 
     says("These 5 runs take about")
     press.click()
-    says("or say how many runs there are to be")
+    says("or choose the number of runs")
     fix.get_by_label("How many runs of each trial").fill("2")
     says("These 10 runs take about")
     press.click()

@@ -74,7 +74,7 @@
   function verdict(data, mss, rtt, p, duration) {
     const expected = formulas.losses(rtt, p, duration);
     if (p >= data.max_loss_ratio) {
-      return [false, `No claim: p is ${sig(p)}. From ${plain(data.max_loss_ratio)} on, the window is so small that timeouts rule, and the Mathis model leaves them out. Ask PFTK.`];
+      return [false, `No claim: p is ${sig(p)}. From ${plain(data.max_loss_ratio)} on, the window is so small that timeouts dominate, and the Mathis model leaves them out. Ask PFTK.`];
     }
     if (expected < data.min_losses) {
       const needed = formulas.timeForLossesS(rtt, p, data.min_losses);
@@ -111,13 +111,13 @@
       return h("tr", {}, h("th", { scope: "row" }, label), h("td", {}, value));
     };
     const timeTitle = h("span");
-    const table = h("table", { class: "answers" }, h("caption", {}, "What the models say"), h("tbody", {},
+    const table = h("table", { class: "answers" }, h("caption", {}, "What the models predict"), h("tbody", {},
       answer("one", "goodput, C = 1", (m, r, l) => formulas.mathis(m, r, l), mbit),
       answer("periodic", "goodput, C = √(3/2)", (m, r, l) => formulas.mathis(m, r, l, data.constants["sqrt(3/2)"]), mbit),
       answer("pftk", "goodput, PFTK", (m, r, l) => formulas.pftk(m, r, l, data.rto_margin_ms), mbit),
       answer("window", "window, C = 1", (m, r, l) => 1 / Math.sqrt(l), (w) => `${sig(w)} segments`),
       answer("spacing", "packets from loss to loss", (m, r, l) => 1 / l, (n) => sig(n)),
-      answer("minute", "losses a minute", (m, r, l) => formulas.losses(r, l, 60), (n) => sig(n)),
+      answer("minute", "losses per minute", (m, r, l) => formulas.losses(r, l, 60), (n) => sig(n)),
       answer("time", timeTitle, (m, r, l) => formulas.timeForLossesS(r, l, wanted.value), seconds),
       answer("precise", `time for ±5 % (95 %), ${data.losses_for_precision} losses`, (m, r, l) => formulas.timeForLossesS(r, l, data.losses_for_precision), seconds),
     ));

@@ -52,17 +52,17 @@
 
     function tell() {
       const now = run.moments[n], enough = now[LOSSES] >= data.enough;
-      const ends = now[LOW] === null ? "and nothing bounds it yet" : `${sig(now[LOW], 2)} to ${sig(now[HIGH_END], 2)} by chance alone`;
+      const ends = now[LOW] === null ? "but nothing bounds that yet" : `${sig(now[LOW], 2)} to ${sig(now[HIGH_END], 2)} by chance alone`;
       const words = `${count(now[LOSSES])} of ${count(now[SEGMENTS])} segments lost. p is ${sig(now[P_LOW], 2)} to ${sig(now[P_HIGH], 2)} times the one that was set; `
         + `the goodput is ${sig(now[RATIO], 2)} times the model’s, ${ends}.`;
       const verdict = enough ? `Long enough for most claims: ${data.enough} losses and more.`
-        : now[LOSSES] < 10 ? "Too short: that is an anecdote." : `Too short still: it has fewer than ${data.enough} losses.`;
+        : now[LOSSES] < 10 ? "Too short: that is an anecdote." : `Still too short: it has fewer than ${data.enough} losses.`;
       says.classList.toggle("applies", enough);
       says.replaceChildren(h("strong", {}, `After ${seconds(now[TIME])}: `), `${words} ${verdict}`);
       slider.max = last();
       slider.value = n;
       slider.setAttribute("aria-valuetext", `${seconds(now[TIME])}: ${words}`);
-      prediction.textContent = `For ${data.enough} losses the model foretells ${seconds(run.model_s)} (C = 1). ${run.reached_s ? `In this run they took ${seconds(run.reached_s)}.` : "This run hasn’t so many."} Short bars below: when the other two had as many.`;
+      prediction.textContent = `For ${data.enough} losses the model predicts ${seconds(run.model_s)} (C = 1). ${run.reached_s ? `In this run they took ${seconds(run.reached_s)}.` : "This run has fewer."} Short bars below show when the other two had as many.`;
     }
 
     function go(to) {

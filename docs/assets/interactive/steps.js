@@ -20,9 +20,9 @@
     return [
       h("strong", {}, `${within} of ${plural(runs.length, "trial")}`),
       ` ${within === 1 ? "lies" : "lie"} in the expected range, ${plain(low)} to ${plain(high)} times the model. `
-      + `The model makes a claim about ${claims.length}: of these, ${claims.filter(inside).length} `
+      + `The model makes a claim about ${claims.length}, and of these ${claims.filter(inside).length} `
       + `${claims.filter(inside).length === 1 ? "is" : "are"} in the range.`
-      + (step.fit ? ` C, fitted to ${claims.length}: ${sig(step.fit[0])}.` : "")
+      + (step.fit ? ` Fitted to these ${claims.length}, C is ${sig(step.fit[0])}.` : "")
       + (left > 0 ? ` The other ${left} were not run at this step.` : ""),
     ];
   }
@@ -53,7 +53,7 @@
       ["model", `${mbit(run.model_mbit)}, so a ratio of ${sig(run.ratio)}`],
       ["losses", `${count(run.losses)} counted by the router in ${seconds(run.duration_s)}`],
     ];
-    if (!run.comparable) rows.push(["no claim", (open && run.because) || "the model makes none of this trial here"]);
+    if (!run.comparable) rows.push(["no claim", (open && run.because) || "the model makes no claim about this trial here"]);
     if (own) rows.push(["yours", `${mbit(own.goodput_mbit)}, so a ratio of ${sig(own.ratio)}`]);
     for (const entry of published.filter((value) => value.trial === run.trial)) {
       const note = entry.note ? ` (${entry.note})` : "";

@@ -112,7 +112,7 @@ function kept_answer(asked, kind) {
 
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
-  fix: "Change a setting here, or how many runs there are, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
+  fix: "Change a setting here, or the number of runs, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
@@ -413,13 +413,13 @@ class Panel {
     }
     if (this.seed.value !== "") request.seed = Number(this.seed.value);
     if (!this.repeat.checkValidity()) {
-      this.refuse(`How many runs is a whole number from ${this.repeat.min} to ${this.repeat.max}.`);
+      this.refuse(`The number of runs is a whole number from ${this.repeat.min} to ${this.repeat.max}.`);
       this.repeat.focus();
       return null;
     }
     if (this.repeat.value !== "") request.repeat = Number(this.repeat.value);
     if (kind === "fix" && !request.changes.length && !request.repeat) {
-      this.refuse("Change something first: choose a setting, and give it a value, or say how many runs there are to be.");
+      this.refuse("Change something first: choose a setting, and give it a value, or choose the number of runs.");
       return null;
     }
     return request;
@@ -508,8 +508,8 @@ class Panel {
     const limit_s = LIMIT_S + LIMIT_TIMES * virtual_s;
     const tick = ({ seconds, held_s }) => {
       if (seconds > limit_s) {
-        this.handle.give_up(`no end came in ${Math.round(limit_s / 60)} minutes of the experiment, where ${virtual_s.toFixed(0)} s were likely. `
-          + "A program waits for what never arrives: perhaps no connection came up with these settings. Nothing was noted.");
+        this.handle.give_up(`the experiment hadn't ended after ${Math.round(limit_s / 60)} minutes of its time, although ${virtual_s.toFixed(0)} s were likely. `
+          + "A program waits for something that never arrives: perhaps no connection came up with these settings. Nothing was noted.");
         return;
       }
       held = held_s;
@@ -519,7 +519,7 @@ class Panel {
       const left_s = left(seconds);
       const at = seconds <= virtual_s
         ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment${to_go(left_s)}`
-        : `${seconds.toFixed(0)} s in the experiment: its end takes longer than was likely`;
+        : `${seconds.toFixed(0)} s in the experiment, which takes longer than was likely`;
       this.step(`${label}: ${at}.${paused}`, share);
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
@@ -650,7 +650,7 @@ class Panel {
 function bounds({ unit, min, max, choices, default: usual }) {
   if (choices) return `one of ${choices.join(", ")}`;
   const range = min !== null && max !== null ? `${min} to ${max}` : min !== null ? `at least ${min}` : max !== null ? `at most ${max}` : "";
-  return [range && `${range}${unit && unit !== range ? ` ${unit}` : ""}`, usual === null ? "not set by itself: an empty value takes it away" : ""].filter(Boolean).join(", ");
+  return [range && `${range}${unit && unit !== range ? ` ${unit}` : ""}`, usual === null ? "not set by default; an empty value takes it away" : ""].filter(Boolean).join(", ");
 }
 
 const panels = [];
