@@ -9,7 +9,13 @@ from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
 from measuretwice.book.prediction import how_far_off, number_text, quantity_of
 from measuretwice.course.case import CaseRun, read_changes, set_already
-from measuretwice.course.wording import measured_of_case, model_answer
+from measuretwice.course.lab_books import TrialsMissing
+from measuretwice.course.wording import (
+    measured_of_case,
+    model_answer,
+    outcome_lines,
+    outcomes_in_page,
+)
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
 from measuretwice.runs.result import read_result
@@ -161,6 +167,15 @@ def test_a_prediction_is_compared_in_one_unit(
 ) -> None:
     off = how_far_off(predicted, value, unit)
     assert off == (f", {says} times that" if says else "")
+
+
+def test_a_page_names_no_command_where_trials_are_missing() -> None:
+    missing = TrialsMissing(6, (2,), "runs/buffers/case-06-*")
+    assert (
+        "trial 2. Check them together, with ./lab check runs/buffers/case-06-*"
+        in outcome_lines(missing)[0]
+    )
+    assert "./lab" not in outcomes_in_page([missing])
 
 
 def test_a_number_that_came_out_is_as_predicted() -> None:

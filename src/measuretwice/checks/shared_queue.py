@@ -186,7 +186,7 @@ def whose_bdp(run: RunUnderTest) -> Finding | None:
         + (whose if whose == "every flow" else f"the flow with the {whose}"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
-        symptom=f"the buffer is called {claimed:g} BDP, and what was measured doesn't bear that out",
+        symptom=f"the run is called one with {claimed:g} BDP, and one number that was measured doesn't fit that",
     )
 
 

@@ -229,9 +229,14 @@ def outcome_lines(outcome: CaseOutcome, *, in_page: bool = False) -> list[str]:
             ]
         case TrialsMissing():
             trials = ", ".join(map(str, outcome.missing))
+            how = (
+                "Run that as well."
+                if in_page
+                else f"Check them together, with ./lab check {outcome.runs}"
+            )
             return [
                 f"Case {outcome.case}: nothing is off in these runs by themselves, but the case is also about trial "
-                f"{trials}. Check them together, with ./lab check {outcome.runs}"
+                f"{trials}. {how}"
             ]
 
 
