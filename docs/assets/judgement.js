@@ -43,15 +43,37 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { judgement(place
     return judged.counted ? judged : null;
   }
 
-  const number_in = (text) => Number((text.replace(",", ".").match(/[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?/) || ["x"])[0]);
+  // As the kit reads them: 66.5, 66,5 in many languages, and 1,200, where three digits follow.
+  const NUMBER = /[-+]?(?:([1-9]\d{0,2}(?:,\d{3})+(?![\d,])(?:\.\d+)?)|\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?/;
+
+  // The longest of some units that a text begins with; in other letters' case where that is no other unit.
+  function unit_of(text, units) {
+    for (const same of [(word) => word, (word) => word.toLowerCase()]) {
+      const found = [...units].filter((unit) => same(text).startsWith(same(unit)) && !/^[\w/]/.test(text.slice(unit.length)));
+      if (found.length) return found.sort((a, b) => b.length - a.length)[0];
+    }
+    return null;
+  }
+
+  // A number in the unit that is asked for: null where its own unit is of another kind, NaN where there is none.
+  function number_in(text, asked) {
+    const match = text.match(NUMBER);
+    if (!match) return NaN;
+    const given = Number(match[1] ? match[0].replaceAll(",", "") : match[0].replace(",", "."));
+    const behind = text.slice(match.index + match[0].length).trimStart();
+    const unit = unit_of(behind, Object.keys(asked.units));
+    if (unit) return given * asked.units[unit];
+    return unit_of(behind, asked.others) ? null : given;
+  }
 
   function by_recorded_runs(asked, choice, text) {
     const problems = [];
     const why = asked.whys[asked.letters.indexOf(choice)];
     if (why) problems.push(`${choice}: ${why}`);
     if (asked.label) {
-      const given = number_in(text);
-      if (Number.isNaN(given)) problems.push(`A number is missing: ${asked.again}`);
+      const given = number_in(text, asked);
+      if (given === null) problems.push(`${text}: the question asks for ${asked.label}.`);
+      else if (Number.isNaN(given)) problems.push(`A number is missing: ${asked.again}`);
       else if (Math.abs(given - asked.recorded) > asked.tolerance * Math.abs(asked.recorded)) {
         problems.push(`${text}: the recorded runs give another number, by more than ${+(100 * asked.tolerance).toFixed(1)} %. ${asked.again}`);
       }

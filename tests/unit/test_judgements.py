@@ -7,7 +7,14 @@ import pytest
 from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.prediction import Answer, judged_numbers, number_of, quantity_of, why_not
+from measuretwice.book.prediction import (
+    Answer,
+    judged_numbers,
+    known_units,
+    number_of,
+    quantity_of,
+    why_not,
+)
 from measuretwice.lab import Value
 from measuretwice.lab.schema.cases import Asked, Judgement, Predict
 from measuretwice.measure.fields import Measured
@@ -99,6 +106,22 @@ def test_units_of_an_answer_are_converted() -> None:
     judgement = Judgement.model_validate({"ask": "Which?", "choices": CHOICES, "number": number})
     assert why_not(judgement, Answer("b", "95600 kbit/s"), [95.6]) == []
     assert why_not(judgement, Answer("b", "95.6"), []) != []
+
+
+def test_a_page_knows_the_units_that_the_kit_knows() -> None:
+    for unit, text, factor in (
+        ("Mbit/s", "kbit/s", 1e-3),
+        ("times", "%", 0.01),
+        ("B", "kB", 1e3),
+        ("", "times", 1),
+    ):
+        units, others = known_units(unit)
+        assert units[text] == pytest.approx(factor)
+        assert "ms" in others
+    units, others = known_units("ms")
+    assert units["s"] == 1000
+    assert "Mbit" not in units
+    assert "mbit" in others
 
 
 @pytest.mark.parametrize(

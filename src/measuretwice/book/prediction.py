@@ -235,6 +235,17 @@ def is_one_number(text: str, unit: str = "") -> bool:
     return has_unit_behind or BEFORE_THE_FIRST.fullmatch(text[:start]) is not None
 
 
+def known_units(unit: str) -> tuple[dict[str, float], list[str]]:
+    """Return what may stand behind a number that is asked for in `unit`: each unit of its kind, with how much of `unit` it is;
+    and the units of all other kinds, with which a number answers another question."""
+    own = _kind(unit)
+    fitting = (
+        {text: _in_unit(1.0, own, size, unit) for text, size in KINDS[own].items()} if own else {}
+    )
+    others = {text for kind, units in KINDS.items() if kind != own for text in units}
+    return fitting, sorted(others - {*fitting})
+
+
 def has_unit(words: str) -> bool:
     """Return whether a unit stands behind a number of a prediction."""
     return any(

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from measuretwice.book.prediction import quantity_of
+from measuretwice.book.prediction import known_units, quantity_of
 from measuretwice.lab import (
     SettingToChange,
     after_cases,
@@ -189,6 +189,7 @@ def judge(context: LabContext, name: str) -> Block:
             "recorded": recorded,
             "tolerance": judgement.number.tolerance_ratio,
         }
+        asked["units"], asked["others"] = known_units(quantity.unit)
         command += " --number NUMBER"
     lines += [
         "",
