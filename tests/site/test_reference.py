@@ -7,7 +7,11 @@ import tarfile
 from pathlib import Path
 
 from measuretwice.backends import virtual as kernel
+from measuretwice.checks import TELLING
 from measuretwice.cli.release import described
+from measuretwice.lab import load_lab
+from measuretwice.site.macros import LabContext, SiteContext
+from measuretwice.site.macros.site import fields_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +27,25 @@ def test_every_raw_file_is_explained() -> None:
                 file = re.sub(r"-\d+\.(json|txt)$", r"-PORT.\1", Path(name).name)
                 # A step's own log has the step's name: they are explained together.
                 assert file in explained or file.endswith(".log"), name
+
+
+def test_a_table_of_values_tells_no_case_on_students_pages() -> None:
+    parts = ("measured", "together", "crowd", "flow", "crowd_flow")
+    mathis = LabContext(ROOT, load_lab(ROOT, "mathis"))
+    pages = {
+        instructor: {
+            name
+            for part in parts
+            for name in re.findall(
+                r"`(\w+)`",
+                str(fields_table(SiteContext(ROOT, {"mathis": mathis}, instructor), part)),
+            )
+        }
+        for instructor in (True, False)
+    }
+    assert pages[True] >= {"other_qdisc_drops", "own_counted_halvings", "buffer_bdp_ratio_max"}
+    assert not pages[False] & TELLING
+    assert pages[True] - pages[False] <= TELLING
 
 
 def test_the_command_line_is_in_plain_words() -> None:

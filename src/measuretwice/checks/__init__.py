@@ -6,6 +6,7 @@ and a test.
 
 from measuretwice.checks.engine import (
     KINDS,
+    TELLING,
     Judgement,
     causes,
     check_run,
@@ -30,6 +31,7 @@ from measuretwice.checks.shared_queue import conclusion
 
 __all__ = [
     "KINDS",
+    "TELLING",
     "Finding",
     "FindingKind",
     "Judgement",

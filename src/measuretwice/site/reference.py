@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, get_args, get_origin
@@ -307,11 +307,13 @@ HEADINGS = {
 LEFT_OUT = ("derived_by", "title")
 
 
-def table_of(part: str, example: Mapping[str, Cell] | None = None) -> Table:
-    """Return what each field of a part is; UserError names the parts that there are."""
+def table_of(
+    part: str, example: Mapping[str, Cell] | None = None, *, without: Collection[str] = ()
+) -> Table:
+    """Return what each field of a part is, but for those `without`; UserError names the parts that there are."""
     if part not in PARTS:
         raise UserError(f"there are no fields of {part!r}; there are {', '.join(PARTS)}")
-    rows = PARTS[part]
+    rows = [row for row in PARTS[part] if row.name not in without]
     columns: dict[str, list[Cell]] = {
         HEADINGS.get(part, "field"): [f"`{row.name}`" for row in rows],
         "unit": [row.unit for row in rows],

@@ -9,6 +9,7 @@ from typing import Any
 
 from measuretwice.audit import NAMES, audit_table, lines_of, read_rate_bps
 from measuretwice.base.errors import UserError
+from measuretwice.checks import TELLING
 from measuretwice.facts import table
 from measuretwice.figures.rows import json_for_script
 from measuretwice.runs.recorded import read_set, set_folders, still_verified, verifications
@@ -50,11 +51,11 @@ def release(site: SiteContext) -> bool:
 
 
 @macro('fields("measured", lab("mathis").run("mtu-broken"))', scope="site")
-def fields_table(_: SiteContext, part: str, example: Result | None = None) -> Block:
+def fields_table(site: SiteContext, part: str, example: Result | None = None) -> Block:
     """What each field of a part of a run's files is, as a table, from `measure/fields.py` and `site/reference.py`; with an `example`,
-    a recorded run, its values too."""
+    a recorded run, its values too. Students' pages leave out the values that tell a case's cause."""
     of_run = reference.values_of(part, example) if example else None
-    return Block(reference.table_of(part, of_run))
+    return Block(reference.table_of(part, of_run, without=() if site.instructor else TELLING))
 
 
 @macro("glossary()", scope="site")
