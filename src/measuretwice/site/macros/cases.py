@@ -383,4 +383,4 @@ def _folded(question: str, room: str) -> str:
         return f"{question}\n\n    {room}"
     named = " and ".join(map(str, cases))
     when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
-    return f'{match[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {match[2]}\n\n        {room}'
+    return f'{match[1]}\n\n    ??? question "Open it when {when} solved"\n\n        {match[2]}\n\n        {room}'
