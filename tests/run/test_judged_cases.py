@@ -67,7 +67,7 @@ class Played:
 @pytest.mark.slow
 def test_what_decides_between_two_disciplines_is_asked(tmp_path: Path) -> None:
     case = Played(tmp_path, "queues", 2)
-    assert "Ping's mean while the flows run: " in case.first.stdout
+    assert "Goodput of both flows: " in case.first.stdout
     assert "(trial 1), " in case.first.stdout
     checked = lab("check", *case.runs)
     assert checked.returncode == 1

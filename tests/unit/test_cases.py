@@ -16,7 +16,7 @@ from measuretwice.course.wording import (
     outcome_lines,
     outcomes_in_page,
 )
-from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
+from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, published_labs, trial_params
 from measuretwice.measure import fields
 from measuretwice.runs.result import read_result
 from measuretwice.site.macros import LabContext
@@ -40,6 +40,15 @@ def test_a_case_is_its_place_in_the_file() -> None:
             LAB.case(wrong)
     with pytest.raises(UserError, match="calibrate has no cases"):
         load_lab(ROOT, "calibrate").case(1)
+
+
+def test_no_prediction_asks_for_the_quantity_that_solves_the_case() -> None:
+    """Where an answer solves a case, and its number divides one kind of run's value by another's."""
+    for lab in published_labs(ROOT).values():
+        for pitfall in lab.file.pitfalls:
+            number = pitfall.judgement.number if pitfall.judgement else None
+            if number and number.over:
+                assert pitfall.predict.value != number.value, f"{lab.name}: {pitfall.id}"
 
 
 def test_a_cases_plan_is_the_mistake_without_its_name() -> None:

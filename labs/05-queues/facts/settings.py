@@ -40,7 +40,6 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
     f.red_max = size(red["red_max_bytes"])
     f.red_limit = size(red["red_limit_bytes"])
     f.red_min_takes = ms(drain_ms(red["red_min_bytes"], red["rate_mbit"]))
-    f.red_max_takes = ms(drain_ms(red["red_max_bytes"], red["rate_mbit"]))
     f.red_avpkt = size(red["red_avpkt_bytes"])
     f.red_burst = whole(red["red_burst_packets"])
     f.red_probability = str(red["red_probability_ratio"])
