@@ -110,7 +110,7 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         "a link that is full, so that packets wait before it",
         "The queue is somewhere else, and this discipline had nothing to decide. Two disciplines in such "
         "runs are one experiment done twice.",
-        symptom="packets waited, and the discipline that is studied dropped and marked none",
+        symptom="packets waited, and the discipline that you study dropped and marked none",
     )
 
 
@@ -134,7 +134,7 @@ def red_limits(run: RunUnderTest) -> Finding | None:
         f"{packet_bytes:.0f} B",
         "The average may pass max only after the queue itself is far above it. Where the limit comes "
         "first, a burst is cut off at the tail, which is what red is there to prevent.",
-        symptom="two of the numbers that tc prints of red don't fit each other",
+        symptom="with these settings red can't do what it is there for",
     )
 
 
