@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.facts import RecordedSets
-from measuretwice.lab import Lab, published_labs, settings_to_change
+from measuretwice.lab import Lab, needed_settings, published_labs, settings_to_change
 
 ROOT = Path(__file__).parents[2]
 # With the settings that a case names once it is diagnosed, which stand behind a fold.
@@ -228,7 +228,9 @@ def test_a_fix_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
         # First of all behind it: what to change, and where.
         first = re.sub(r"<[^>]+>", "", after.partition("What is wrong")[0])
         assert ("What to change: " in first) is (pitfall.judgement is None), case
-        for setting in [] if pitfall.judgement else settings_to_change(lab, number):
+        for setting in (
+            [] if pitfall.judgement else needed_settings(settings_to_change(lab, number))
+        ):
             assert f"{setting.name} (" in first or f"{setting.name}: " in first, case
             if setting.is_taken_away:
                 assert f"--set {setting.name}=, with nothing after the =, takes it away." in first

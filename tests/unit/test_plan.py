@@ -31,6 +31,7 @@ from measuretwice.lab import (
     hide_unlisted,
     load_lab,
     make_plan,
+    needed_settings,
     read_lab,
     read_plan,
     settings_to_change,
@@ -39,6 +40,8 @@ from measuretwice.lab import (
 )
 from measuretwice.lab.schema.parameters import is_reserved
 from measuretwice.runs.result import for_students, from_json
+from measuretwice.site.macros import LabContext
+from measuretwice.site.macros.cases import to_change
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -387,6 +390,10 @@ def test_what_to_change_in_each_case() -> None:
     assert "$SET_DISCIPLINE" in line
     needs = {setting.name: setting.need for setting in settings_to_change(of_queues, 4)}
     assert needs == {"red_limit_bytes": "needed", "red_bandwidth": "beside"}
+    needed = needed_settings(settings_to_change(of_queues, 4))
+    assert [setting.name for setting in needed] == ["red_limit_bytes"]
+    about = to_change(LabContext(ROOT, of_queues), "red-limits")
+    assert "red_bandwidth" not in about
     assert {setting.need for setting in settings_to_change(of_queues, 1)} == {"one way"}
     for name in ("mathis", "buffers", "scale", "variants", "queues"):
         lab = load_lab(ROOT, name)

@@ -319,28 +319,22 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
 
 
 def _what_to_change(begin: str, settings: Sequence[SettingToChange]) -> list[str]:
-    """Name the settings of a case: which is needed, which is one way of several, and which needn't change."""
-    change, beside = needed_settings(settings)
+    """Name the settings of a case: the one that is needed, all of them, or each that is enough."""
+    change = needed_settings(settings)
     if len(change) == 1:
-        lines = [f"{begin} The setting is {change[0].says}."]
-    else:
-        are_ways = change[0].need == "one way"
-        what = (
-            "One of these settings is to change, and each is enough:"
-            if are_ways
-            else "These settings are to change:"
-        )
-        lines = [f"{begin} {what}", *(f"  {setting.says}" for setting in change)]
-    if beside:
-        these = "This one needn't" if len(beside) == 1 else "These needn't"
-        lines += [f"{these} change, although the fixed run has another value:"]
-        lines += [f"  {setting.says}" for setting in beside]
-    return lines
+        return [f"{begin} The setting is {change[0].says}."]
+    are_ways = change[0].need == "one way"
+    what = (
+        "One of these settings is to change, and each is enough:"
+        if are_ways
+        else "These settings are to change:"
+    )
+    return [f"{begin} {what}", *(f"  {setting.says}" for setting in change)]
 
 
 def _change_by(case: CaseUnsolved) -> str:
     """Return what to type, on a node of a live lab or for another run."""
-    change, _ = needed_settings(case.settings)
+    change = needed_settings(case.settings)
     first, single = change[0], len(change) == 1
     name = first.name if single else "NAME"
     value = "" if single and first.is_taken_away else "VALUE"

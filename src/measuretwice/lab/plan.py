@@ -322,12 +322,9 @@ def settings_to_change(lab: Lab, number: int) -> list[SettingToChange]:
     ]
 
 
-def needed_settings(
-    settings: Sequence[SettingToChange],
-) -> tuple[list[SettingToChange], list[SettingToChange]]:
-    """Return those of a case's settings that fix it, and those that differ as well."""
-    beside = [setting for setting in settings if setting.need == "beside"]
-    return [setting for setting in settings if setting not in beside], beside
+def needed_settings(settings: Sequence[SettingToChange]) -> list[SettingToChange]:
+    """Return those of a case's settings that fix it, without those that only differ as well."""
+    return [setting for setting in settings if setting.need != "beside"]
 
 
 def _need(pitfall: Pitfall, name: str) -> Need:

@@ -246,7 +246,7 @@ def to_change(context: LabContext, name: str) -> Block:
             "**What to change**: no setting, but how many runs there are, with `--repeat N` behind "
             f"`./lab run {context.lab.name} --case {number}`{here if context.runs_here else ''}."
         )
-    change, beside = needed_settings(settings)
+    change = needed_settings(settings)
     *others, last = [f"`{setting.name}`" for setting in change]
     what = f"the setting {last}"
     if others:
@@ -255,12 +255,7 @@ def to_change(context: LabContext, name: str) -> Block:
             f"{', '.join(others)} {'or' if is_one else 'and'} {last}"
             + ", each of which is enough" * is_one
         )
-    lines = [f"**What to change**: {what}.", "", *map(_setting_line, change)]
-    lines += [
-        f"{_setting_line(setting)} It needn't change, although the fixed run has another value."
-        for setting in beside
-    ]
-    return Block("\n".join(lines))
+    return Block("\n".join([f"**What to change**: {what}.", "", *map(_setting_line, change)]))
 
 
 def _setting_line(setting: SettingToChange) -> str:
