@@ -87,6 +87,17 @@ def test_the_right_qdisc_of_four(run: Path) -> None:
     assert "noqueue on lo:" in shown["router: other interfaces"]["notes"][0]
 
 
+def test_the_queue_that_a_run_is_about_comes_first_and_what_was_set_up_last() -> None:
+    [run] = (SAMPLES / "05-queues/case-01-broken").glob("trial-*")
+    titles = [*blocks(run, "qdisc")]
+    assert titles[0].startswith("router-1: red 10: ")
+    dropped = [title for title in titles if title.startswith("router-2: tbf ")]
+    assert titles.index(dropped[0]) < min(titles.index(title) for title in titles if "host-1" in title)  # fmt: skip
+    set_up = [title for title in titles if title.endswith(", as set up before the run")]
+    assert set_up == titles[-4:]
+    assert {title.split(":")[0] for title in set_up} == {"router-1", "router-2"}
+
+
 def test_the_data_connection_and_its_mean(run: Path) -> None:
     lines = (run / "raw/romeo/ss.txt").read_text().splitlines()
     connected = json.loads((run / "raw/romeo/iperf3.json").read_text())["start"]["connected"]

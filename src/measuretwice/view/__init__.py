@@ -28,7 +28,7 @@ class Block:
     """One object of a raw file: a qdisc, a connection, a node's counters.
 
     `place` is where it stands: the file, and the line or the JSON path in it. `notes` are lines for
-    its reader.
+    its reader. By `rank` blocks of a word come in order: those that tell most first.
     """
 
     title: str
@@ -36,6 +36,7 @@ class Block:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    rank: tuple[int, ...] = ()
 
     @property
     def sources(self) -> list[str]:

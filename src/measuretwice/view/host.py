@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from measuretwice.checks.queue_discipline import SHAPERS
 from measuretwice.parse import ParseError, Qdisc, parse_nstat, parse_qdisc_samples, parse_tc_qdiscs
 from measuretwice.parse.fields import UNKNOWN, Meaning, Meanings
 from measuretwice.parse.host import (
@@ -20,7 +22,7 @@ from measuretwice.parse.host import (
 )
 from measuretwice.parse.tc_fields import COUNTERS, QDISC, QDISC_OPTIONS
 from measuretwice.view import Block, Cell, Row, difference
-from measuretwice.view.source import RawFile, SnapshotPair
+from measuretwice.view.source import RawFile, SnapshotPair, Source
 
 _LINK_FIELDS = ("mtu", "qdisc", "operstate", "txqlen")
 
@@ -178,11 +180,20 @@ def offload_blocks(file: RawFile) -> list[Block]:
 
 # What a mean over samples says something of: the others only grow.
 LENGTHS = ("backlog", "qlen")
+# Behind all qdiscs that have something to count.
+_IDLE = 3
 _PER_BYTE = 8
 
 
-def qdisc_blocks(pair: SnapshotPair) -> list[Block]:
-    """Return a block for each qdisc of a node; those that only pass packets on, in one line."""
+def qdisc_blocks(pair: SnapshotPair, source: Source) -> list[Block]:
+    """Return a block for each qdisc of a node; those that only pass packets on, in one line.
+
+    First come those of a node whose queue was sampled, its queue before what shapes; of other nodes what drops or holds
+    packets; and last a run's text of how all was set up, whose counters have counted nothing yet.
+    """
+    samples = {file.node for file in source.files if file.base == "queue.txt"}
+    is_set_up = source.sort == "run" and pair.before is None and pair.names.endswith(".txt")
+    first_rank = (int(is_set_up), int(pair.node not in samples))
     before = _by_place(pair.before)
     after = _by_place(pair.after)
     blocks, idle = [], []
@@ -195,13 +206,34 @@ def qdisc_blocks(pair: SnapshotPair) -> list[Block]:
         ):
             idle.append(newest[1].dev or "?")
             continue
-        blocks.append(_block(pair, first, last))
+        block = _block(pair, first, last)
+        title = f"{block.title}, as set up before the run" if is_set_up else block.title
+        shapes = int(newest[1].kind in SHAPERS)
+        did = _did(first and first[1], newest[1])
+        rank = (*first_rank, *((shapes, did) if pair.node in samples else (did, shapes)))
+        blocks.append(replace(block, title=title, rank=rank))
     if idle:
         note = f"noqueue on {', '.join(idle)}: no queue there, and all its counters are 0"
         blocks.append(
-            Block(f"{pair.node}: other interfaces".removeprefix(": "), pair.names, (), (), (note,))
+            Block(
+                f"{pair.node}: other interfaces".removeprefix(": "),
+                pair.names,
+                (),
+                (),
+                (note,),
+                (*first_rank, _IDLE, 0),
+            )
         )
     return blocks
+
+
+def _did(before: Qdisc | None, newest: Qdisc) -> int:
+    """0 for what dropped packets since `before`, 1 for what held some, 2 for what did neither."""
+    for place, name in enumerate(("drops", "overlimits")):
+        then, now = (getattr(qdisc, COUNTERS[name], None) or 0 for qdisc in (before, newest))
+        if now > then or (before is newest and now):
+            return place
+    return 2
 
 
 def _by_place(file: RawFile | None) -> dict[tuple[str, str, str], tuple[int, Qdisc]]:

@@ -63,7 +63,7 @@ WORDS = (
     Word("ss", "each connection's state, again and again: ss -tin", ("ss*.txt",), "ss",
         lambda pair, source, root: programs.ss_blocks(_file(pair), source.files)),
     Word("qdisc", "queueing disciplines: tc -s qdisc show", ("qdisc.*.json", "tc.txt"), "tc",
-        _of_pair(host.qdisc_blocks), in_pairs=True),
+        lambda pair, source, root: host.qdisc_blocks(pair, source), in_pairs=True),
     Word("queue", "a queue over time: tc -s qdisc show, again and again", ("queue.txt",), "queue",
         _of_file(host.queue_blocks)),
     Word("nstat", "the kernel's counters: nstat -az", ("nstat.*.json",), "nstat",
@@ -206,6 +206,7 @@ def show(word: Word, files: Sequence[RawFile], source: Source, root: Path) -> Sh
             shown.blocks += word.view(pair, source, root)
         except (ParseError, UserError) as error:
             shown.problems.append(str(error))
+    shown.blocks.sort(key=lambda block: block.rank)
     if not shown.blocks:
         names = ", ".join(file.name for file in files)
         raise UserError(shown.problems[0] if shown.problems else f"{names}: nothing to show in it")
