@@ -82,6 +82,16 @@ def test_findings_name_runs_as_the_table_and_link_other_pages(page: Any) -> None
     ]
 
 
+def test_what_is_said_of_two_runs_alike_is_said_once(page: Any) -> None:
+    off = "{heading: 'something is off', lines: ['off']}"
+    documents = ", ".join(f"{{name: '{name}', findings: [{off}]}}" for name in ("a-1", "a-2"))
+    put(page, f"render.findings({{said: '', documents: [{documents}]}}, [{{folder: 'a-1'}}, {{folder: 'a-2'}}])")  # fmt: skip
+    assert page.locator(".looked-at strong").all_inner_texts() == [
+        "run 1, run 2: 1 finding",
+        "something is off",
+    ]
+
+
 def test_the_field_names_what_is_predicted(page: Any) -> None:
     label = page.locator(".notebook[data-kind=prediction] label")
     assert label.inner_text() == "Your prediction: share of pings lost (0 to 1, or in %)"

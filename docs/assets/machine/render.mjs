@@ -42,10 +42,16 @@ export const hint_words = (step) => (step === 3 ? "Hint 3: the cause" : `Hint ${
 export function findings({ documents, said, missing = [] }, runs = []) {
   const parts = [];
   const named = (text) => (runs.length > 1 ? runs.reduce((renamed, run, n) => renamed.replaceAll(run.folder, `run ${n + 1}`), text) : text);
+  // Runs of which the same is said are one line.
+  const alike = new Map();
   for (const document of documents) {
+    const key = JSON.stringify(document.findings);
+    alike.set(key, [...(alike.get(key) || []), document]);
+  }
+  for (const [document, ...others] of alike.values()) {
     const count = document.findings.length;
     if (documents.length > 1 || !count) {
-      parts.push(h("p", {}, h("strong", {}, `${named(document.name)}: ${count === 0 ? (missing.length ? "no finding in what there is to look at" : "no finding") : count === 1 ? "1 finding" : `${count} findings`}`)));
+      parts.push(h("p", {}, h("strong", {}, `${[document, ...others].map(({ name }) => named(name)).join(", ")}: ${count === 0 ? (missing.length ? "no finding in what there is to look at" : "no finding") : count === 1 ? "1 finding" : `${count} findings`}`)));
     }
     for (const { heading, lines } of document.findings) {
       parts.push(h("div", { class: "here-finding" }, h("strong", {}, heading), ...lines.flatMap((line) => (line.startsWith("page: ") ? page_line(line.slice(6)) : [h("p", {}, named(line))]))));
