@@ -34,7 +34,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   const panels = () => (location.protocol === "file:" ? [] : [...document.querySelectorAll(".here[data-here]")]
     .filter((panel) => JSON.parse(panel.dataset.here).kind === "first"));
 
-  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !stored_text(place, "recorded") && !stored_text(place, "diagnosis");
+  // A module's first try is begun in a terminal, or by its front page: no diagnosis comes after it.
+  const is_first_try = (place) => place.dataset.case.endsWith(" start");
+  const waits = (place) => place.dataset.kind === "prediction" && (panels().length || is_first_try(place)) && !stored_text(place, "recorded") && !stored_text(place, "diagnosis");
 
   // Where a question solves the case, the diagnosis opens that, and the right answer what comes after it.
   const question = document.querySelector('details.behind[data-behind="judgement"]');
@@ -127,7 +129,8 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       place.dataset.said = "yes";
       if (quantity && /\.\/lab\b/.test(field.value)) status.textContent += " But it reads like a command. Write the number that you predict in its place.";
       else if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so what is measured can't be compared with it.";
-      if (waits(place)) status.textContent += " Now make your own run. The recorded run stays folded until you write down a diagnosis, or open it.";
+      if (waits(place)) status.textContent += is_first_try(place) ? " Now make your own first try. What the recorded one came to stays folded until you open it."
+        : " Now make your own run. The recorded run stays folded until you write down a diagnosis, or open it.";
       else open(comes_after(place));
       if (kind === "diagnosis") open("prediction");
       tell_written(place);

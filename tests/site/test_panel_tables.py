@@ -104,6 +104,20 @@ def test_the_field_names_what_is_predicted(page: Any) -> None:
     ]
 
 
+def test_a_first_trys_recorded_outcome_waits_until_it_is_opened(page: Any) -> None:
+    page.goto(page.url.split("modules")[0] + "modules/05-queues/")
+    recorded = page.locator("details.behind[data-behind=prediction]")
+    field = page.locator(".notebook[data-kind=prediction]")
+    field.locator("input").fill("2 %")
+    field.locator("button").click()
+    field.get_by_text("stays folded until you open it").wait_for()
+    assert recorded.get_attribute("open") is None
+    recorded.locator("summary").click()
+    page.reload()
+    field.locator("form").wait_for()
+    page.locator("details.behind[open][data-behind=prediction]").wait_for()
+
+
 def test_what_was_recorded_waits_for_a_diagnosis_where_the_page_can_run_the_case(page: Any) -> None:
     can_run = page.locator(".here[data-here]").count() > 0
     recorded = page.locator("details.behind[data-behind=prediction]")
