@@ -677,6 +677,9 @@ def test_what_is_kept_can_be_saved_and_forgotten_whatever_it_is(page: Any) -> No
     })()""")
     page.reload()
     panel = ready(page)
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    # One list, however many forms the page has.
+    assert page.get_by_role("button", name="Show my earlier runs").count() == 1
     panel.get_by_role("button", name="Show my earlier runs").click()
     panel.get_by_text("can't be read. It is left out").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())

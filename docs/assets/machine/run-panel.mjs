@@ -254,14 +254,17 @@ class Panel {
     const begins = kind === "trials" ? "trial-" : `case-${String(this.asked.case).padStart(2, "0")}-`;
     const names = await kept_names(lab).catch(() => []);
     const are_mine = kind !== "show" && names.some((name) => name.startsWith(`${lab}/${begins}`));
-    const is_first = panels.find((panel) => panel.asked.lab === lab) === this;
-    if (this.shown || !names.length || !(are_mine || is_first)) return;
+    const of_lab = panels.filter((panel) => panel.asked.lab === lab);
+    const is_first = of_lab[0] === this;
+    if (this.shown || !names.length || !(is_first || (are_mine && kind === "trials"))) return;
     const look = async () => {
       button.disabled = true;
       this.step("Starting Python. A few seconds.");
       try {
         const kit = await open_kit();
-        for (const panel of panels) if (panel.asked.lab === this.asked.lab) await panel.show(kit, []);
+        // All of them in one list, here.
+        this.shows_all = true;
+        await this.show(kit, []);
         await this.tell();
       } catch (error) {
         button.disabled = false;
@@ -316,7 +319,7 @@ class Panel {
     this.says.classList.remove("here-wrong");
     const runs = this.asked.runs * this.times();
     const takes_s = this.asked.likely_s * this.times() * this.pace();
-    this.says.textContent = `${fetching}${runs > 1 ? `These ${runs} runs take` : "A run takes"} about ${roughly(takes_s)}.`;
+    this.told = this.says.textContent = `${fetching}${runs > 1 ? `These ${runs} runs take` : "A run takes"} about ${roughly(takes_s)}.`;
     if (takes_s < LONG_S) return;
     this.says.append(" That is long for a page. A terminal is quicker: ", h("code", {}, this.command()), ". It makes runs of its own, so make all of them there. "
       + "If you run them here nevertheless, each run that is finished is kept: should you cancel, or close this page, press the button again, and it goes on with the rest.");
@@ -479,6 +482,8 @@ class Panel {
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     for (const other of panels) {
       if (other === this) continue;
+      // What was shown on a return is in this list now.
+      if (other.asked.lab === this.asked.lab) other.shows_all = false;
       // What it said before was of what isn't fetched yet, or of what was tried before this run.
       if (!other.shown || other.says.classList.contains("here-wrong")) await other.tell();
       if (other.shown && other.asked.lab === this.asked.lab) await other.show(kit, []);
@@ -542,7 +547,7 @@ class Panel {
   async show(kit, folders) {
     const { lab, kind, trials } = this.asked;
     const results = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
-    const belongs = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, fix: () => true, trials: () => true }[kind];
+    const belongs = this.shows_all ? () => true : { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, fix: () => true, trials: () => true }[kind];
     const runs = results.runs.filter(belongs);
     const left_out = results.left_out.map((line) => h("p", {}, line));
     if (!runs.length) {
@@ -680,6 +685,12 @@ export function fill(places) {
     panel.prepare();
   }
 }
+
+// Another tab may have fetched everything meanwhile, or learnt how long a run takes here.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  for (const panel of panels) if (panel.told && panel.says.textContent.startsWith(panel.told)) panel.tell();
+});
 
 addEventListener("beforeunload", (event) => {
   if (running) event.preventDefault();
