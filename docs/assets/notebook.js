@@ -92,6 +92,20 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
   }
 
+  // By which run, or by which answer, the case of this page is solved: as the lab book of this browser's runs has it.
+  function tell_solved(place) {
+    const says = document.createElement("p");
+    says.className = "case-solved";
+    const say = () => {
+      const how = stored_text(place, "solved") || (stored_text(place, "judgement") && "its question is answered right");
+      says.textContent = how ? `You have solved this case: ${how}.` : "";
+      says.hidden = !how;
+    };
+    (document.querySelector(".case-facts") || document.querySelector("h1")).after(says);
+    for (const event of ["solved", "written", "forgotten"]) document.addEventListener(`measure-twice:${event}`, say);
+    say();
+  }
+
   places.forEach((place, n) => {
     const { kind, asked, quantity } = place.dataset;
     const form = document.createElement("form");
@@ -150,6 +164,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     place.append(form);
     if (field.value && !waits(place)) open(comes_after(place));
     if (kind === "diagnosis") {
+      tell_solved(place);
       note_hints(place);
       ask_before_last_hint(place, field);
     }

@@ -1,5 +1,6 @@
-// Which cases are done, which is next, and how much time is left. A case is done when its page's lab book, in this
-// browser, has a diagnosis, or the right answer where a question solves it; a module without cases when its reader says so. Nothing of it leaves the browser.
+// Which cases are solved and which are diagnosed, which is next, and how much time is left. A case is solved when the lab book of
+// this browser's runs says so, or its question is answered right. One that is diagnosed may be solved in a terminal, so it
+// isn't the next. A module without cases is done when its reader says so. Nothing of it leaves the browser.
 window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place) {
   "use strict";
   const { h } = window.measureTwice;
@@ -21,19 +22,22 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
     } catch { /* then it is forgotten with the page */ }
   }
 
-  const solved = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, lab_case.solved_by)));
-  const begun = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, "prediction")));
+  const has = (module, lab_case, ...kinds) => kinds.some((kind) => stored_text(address(module, lab_case.number, kind)));
+  const solved = (module, lab_case) => has(module, lab_case, "solved", "judgement");
+  const diagnosed = (module, lab_case) => solved(module, lab_case) || has(module, lab_case, lab_case.solved_by);
+  const begun = (module, lab_case) => has(module, lab_case, "prediction", "diagnosis");
   const marked_done = (module) => Boolean(stored_text(address(module, "module", "done")));
 
   // A module's own minutes, for its front, its results and its questions, pass as its cases do.
   function state(module) {
-    const open = module.cases.filter((lab_case) => !solved(module, lab_case));
+    const open = module.cases.filter((lab_case) => !diagnosed(module, lab_case));
+    const solved_cases = module.cases.filter((lab_case) => solved(module, lab_case)).length;
     const of = module.cases.length;
     const left = of ? open.length / of : Number(!marked_done(module));
     return {
-      open, done: of - open.length, of, finished: left === 0,
+      open, solved: solved_cases, diagnosed: of - open.length - solved_cases, of, finished: left === 0,
       left: left * module.minutes + open.reduce((sum, lab_case) => sum + lab_case.minutes, 0),
-      began: module.cases.some((lab_case) => begun(module, lab_case) || solved(module, lab_case)) || Boolean(stored_text(address(module, "start", "prediction"))),
+      began: module.cases.some((lab_case) => begun(module, lab_case) || diagnosed(module, lab_case)) || Boolean(stored_text(address(module, "start", "prediction"))),
     };
   }
 
@@ -51,21 +55,25 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
 
   function show() {
     const states = modules.map(state);
-    const [done, of] = ["done", "of"].map((key) => states.reduce((sum, module_state) => sum + module_state[key], 0));
+    const sum_of = (key) => states.reduce((sum, module_state) => sum + module_state[key], 0);
+    const more = (count) => (count ? `, ${count} more diagnosed` : "");
     const left = states.reduce((sum, module_state) => sum + module_state.left, 0);
-    says.replaceChildren(h("strong", {}, `${done} of ${of} cases`), ` done. `,
+    says.replaceChildren(h("strong", {}, `${sum_of("solved")} of ${sum_of("of")} cases`), ` solved${more(sum_of("diagnosed"))}. `,
       ...(left ? [`About ${time(left)} are left. `] : []), ...next(states));
     modules.forEach((module, n) => {
       const module_state = states[n];
       for (const box of document.querySelectorAll(`[data-module="${module.name}"]`)) box.classList.toggle("done", module_state.finished);
       for (const link of document.querySelectorAll(`[data-cases="${module.name}"] a`)) {
         const lab_case = module.cases.find(({ number }) => String(number) === link.dataset.case);
-        const now = solved(module, lab_case) ? "done" : begun(module, lab_case) ? "begun" : "";
+        const now = solved(module, lab_case) ? "solved" : diagnosed(module, lab_case) ? "diagnosed" : begun(module, lab_case) ? "begun" : "";
         link.className = now;
-        link.setAttribute("aria-label", [lab_case.title, now === "done" ? "done" : now === "begun" ? "begun" : ""].filter(Boolean).join(", "));
+        link.setAttribute("aria-label", [lab_case.title, now].filter(Boolean).join(", "));
       }
       for (const line of document.querySelectorAll(`[data-left="${module.name}"]`)) {
-        if (module_state.of) line.textContent = module_state.finished ? "Done." : module_state.done ? `${module_state.done} of ${module_state.of} cases done, about ${time(module_state.left)} left.` : "";
+        if (!module_state.of) continue;
+        const counted = `${module_state.solved} of ${module_state.of} cases solved${more(module_state.diagnosed)}`;
+        const begun_here = module_state.solved + module_state.diagnosed > 0;
+        line.textContent = module_state.finished ? `${module_state.diagnosed ? counted : "All cases solved"}.` : begun_here ? `${counted}, about ${time(module_state.left)} left.` : "";
       }
     });
   }

@@ -96,6 +96,7 @@ def test_a_question_is_judged_by_the_readers_own_runs(worker: Worker) -> None:
     right = worker.ask("judge", **asked, answer=f"b, {deviation:.3g} Mbit/s")
     assert right["problems"] == []
     assert "Case 5 is solved: answered right" in right["outcome"]
+    assert right["solved"]["5"].startswith("answered right: The seconds of the test and")
     assert "Case 5 is solved" in worker.ask("check", lab="queues", folders=[folder])["said"]
     notes = read_notes((worker.runs / "queues/lab-book.md").read_text(encoding="utf-8"))[5]
     assert notes.fixed
@@ -123,6 +124,9 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     answer = worker.ask("check", lab="mathis", folders=[fixed], diagnoses={"5": "the MTU"})
     assert [document["findings"] for document in answer["documents"]] == [[]]
     assert "nothing is off any more" in answer["said"]
+    assert list(answer["solved"]) == ["5"]
+    assert "mtu_bytes=4352" in answer["solved"]["5"]
+    assert worker.ask("results", lab="mathis", case=5)["solved"] == answer["solved"]
     found = worker.ask("results", lab="mathis", case=5)
     assert [run["changes"] for run in found["runs"]] == [{}, {"mtu_bytes": "4352"}]
     second = ["Changed", "Prediction", "Run", "Diagnosis", "Outcome"]

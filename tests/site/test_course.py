@@ -178,11 +178,28 @@ def test_the_map_counts_what_is_written_in_this_browser(page: Any, address: str)
     page.goto(f"{address}modules/")
     says.wait_for()
     assert page.is_checked("#done-calibrate")
-    assert says.inner_text().startswith(f"1 of {of} cases")
+    assert says.inner_text().startswith(f"0 of {of} cases solved, 1 more diagnosed.")
     assert "Next in Mathis: Case 2: " in says.inner_text()
-    assert page.get_attribute('[data-cases=mathis] [data-case="1"]', "class") == "done"
-    assert page.get_attribute('[data-cases=mathis] [data-case="1"]', "aria-label").endswith(", done")  # fmt: skip
-    assert page.inner_text("[data-left=mathis]").startswith("1 of 13 cases done, about ")
+    first = '[data-cases=mathis] [data-case="1"]'
+    assert page.get_attribute(first, "class") == "diagnosed"
+    assert page.get_attribute(first, "aria-label").endswith(", diagnosed")
+
+    # What the lab book says of it once a run has solved it: on the map, and on the case's own page.
+    page.evaluate(
+        "localStorage.setItem('measure-twice/mathis 1/solved', 'nothing is off any more: loss_percent=0.1')"
+    )
+    page.reload()
+    says.wait_for()
+    assert says.inner_text().startswith(f"1 of {of} cases solved.")
+    assert page.get_attribute(first, "class") == "solved"
+    assert page.inner_text("[data-left=mathis]").startswith("1 of 13 cases solved, about ")
+    page.goto(f"{address}modules/01-mathis/case-01/")
+    solved = page.locator(".case-solved")
+    solved.get_by_text(
+        "You have solved this case: nothing is off any more: loss_percent=0.1."
+    ).wait_for()
+    page.goto(f"{address}modules/")
+    says.wait_for()
 
     # All of one module: the next is the one that the order has.
     page.evaluate(
@@ -191,7 +208,7 @@ def test_the_map_counts_what_is_written_in_this_browser(page: Any, address: str)
     )
     page.reload()
     says.wait_for()
-    assert page.inner_text("[data-left=mathis]") == "Done."
+    assert page.inner_text("[data-left=mathis]") == "All cases solved."
     assert "Next: Buffers." in says.inner_text()
     left = sum(LabContext(ROOT, lab).minutes for lab in LABS.values() if lab.name not in ("calibrate", "mathis"))  # fmt: skip
     assert f"About {half_hours(left)} are left." in says.inner_text()

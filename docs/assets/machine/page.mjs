@@ -101,8 +101,10 @@ class Kit {
   }
 
   /** `lab` is the one whose runs and book may be read or changed. What was written down on its pages comes into the book. */
-  ask(what, request, lab = request.lab) {
-    return this.call("ask", { what, request: { ...request, ...(request.lab && for_book(request.lab)) }, lab });
+  async ask(what, request, lab = request.lab) {
+    const answer = await this.call("ask", { what, request: { ...request, ...(request.lab && for_book(request.lab)) }, lab });
+    if (answer.solved) keep_solved(lab, answer.solved);
+    return answer;
   }
 }
 
@@ -114,7 +116,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|judged|answer|recorded|hint)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|judged|answer|recorded|hint|solved)$/;
 
 function* written_of(lab) {
   try {
@@ -133,6 +135,14 @@ export const written = (lab, which) => Object.fromEntries(
 export const for_book = (lab) => ({
   diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint"), judged: written(lab, "judged"), answered: written(lab, "judgement"),
 });
+
+/** Keep by what cases are solved, as the lab book has it: their pages and the map of modules say so without Python. */
+function keep_solved(lab, solved) {
+  try {
+    for (const [about, how] of Object.entries(solved)) localStorage.setItem(`measure-twice/${lab} ${about}/solved`, how);
+  } catch { /* then it is in the lab book alone */ }
+  document.dispatchEvent(new CustomEvent("measure-twice:solved", { detail: { lab } }));
+}
 
 /** Would a lab book have something to say of a lab, even if nothing of it was run? */
 export const has_written = (lab) => ["diagnosis", "judged"].some((which) => Object.values(written(lab, which)).some(Boolean));

@@ -96,6 +96,12 @@ class RunAnswer(TypedDict):
     goodput: str
 
 
+class SolvedAnswer(TypedDict):
+    """Which cases the lab book has as solved: their numbers, and by what, in its words."""
+
+    solved: dict[str, str]
+
+
 class TableAnswer(TypedDict):
     """Runs beside each other; `asked` is the quantity that a case's question asks for."""
 
@@ -104,8 +110,8 @@ class TableAnswer(TypedDict):
     runs: list[RunAnswer]
 
 
-class ResultsAnswer(TableAnswer):
-    """The same, with a line for each run that can't be read."""
+class ResultsAnswer(TableAnswer, SolvedAnswer):
+    """The same and which cases are solved, with a line for each run that can't be read."""
 
     left_out: list[str]
 
@@ -122,16 +128,16 @@ class DocumentAnswer(TypedDict):
     findings: list[FindingAnswer]
 
 
-class CheckAnswer(TypedDict):
-    """What was found, and what a case came to, in lines."""
+class CheckAnswer(SolvedAnswer):
+    """What was found, and what a case came to, in lines; and which cases are solved."""
 
     documents: list[DocumentAnswer]
     said: str
 
 
-class JudgeAnswer(TypedDict):
-    """How an answer to a case's question is judged: by how many runs, a line for each part that isn't right, and what the
-    case came to."""
+class JudgeAnswer(SolvedAnswer):
+    """How an answer to a case's question is judged: by how many runs, a line for each part that isn't right, what the
+    case came to, and which cases are solved."""
 
     counted: int
     problems: list[str]

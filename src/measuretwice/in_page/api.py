@@ -15,6 +15,7 @@ from typing import Any
 from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_words, packs_of
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
+from measuretwice.book.lab_book import LabBook
 from measuretwice.book.prediction import Answer
 from measuretwice.course import wording
 from measuretwice.course.case import (
@@ -33,7 +34,7 @@ from measuretwice.in_page import answers
 from measuretwice.in_page.answers import ArchiveAnswer
 from measuretwice.in_page.machine import PagesMachine, Task, begin_live, keep_live_files
 from measuretwice.in_page.storage import WRITTEN, RunStore, note_written, pack
-from measuretwice.lab import KernelFacts, load_lab, select_trials
+from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
 from measuretwice.runs.result import read_result
 from measuretwice.view import words
 from measuretwice.view.over_time import read_over_time
@@ -225,7 +226,20 @@ class PageApi:
                 continue
             results.append(result)
         left_out = self._store.lines(self._runs / loaded.name)
-        return {**answers.results_to_json(loaded, results, case), "left_out": left_out}
+        return {
+            **answers.results_to_json(loaded, results, case),
+            "left_out": left_out,
+            "solved": self._solved(loaded),
+        }
+
+    def _solved(self, lab: Lab) -> dict[str, str]:
+        """By what each case is solved that is, in the lab book's words: the outcome, and what was changed for it."""
+        notes = LabBook(self._runs / lab.name, lab).all_notes()
+        solved = {case: of for case, of in notes.items() if of.mended}
+        return {
+            str(case): "; with ".join([of.of("Outcome")[-1], *of.of("Changed")[-1:]])
+            for case, of in solved.items()
+        }
 
     def check(
         self, *, lab: str, folders: list[str], hint: int | None = None
@@ -255,6 +269,7 @@ class PageApi:
         return {
             "documents": [answers.finding_to_json(document, hint) for document in documents],
             "said": "\n".join(filter(None, [*lines, *_to_change(books, documents)])),
+            "solved": self._solved(loaded),
         }
 
     def judge(self, *, lab: str, case: int, answer: str) -> answers.JudgeAnswer:
@@ -262,14 +277,20 @@ class PageApi:
 
         `answer` is as a lab book has it. Where there are no runs of it, nothing is judged or noted.
         """
-        runs = [*(self._runs / load_lab(self._root, lab).name).glob(f"case-{case:02d}-trial-*")]
+        loaded = load_lab(self._root, lab)
+        runs = [*(self._runs / loaded.name).glob(f"case-{case:02d}-trial-*")]
         questions = Questions(self._root, runs)
         if not questions.has_one:
-            return {"counted": 0, "problems": [], "outcome": ""}
+            return {"counted": 0, "problems": [], "outcome": "", "solved": {}}
         question = questions.only()
         problems = question.answer(Answer.read(answer))
         outcome = "" if problems else "\n".join(wording.answered_lines(question, in_page=True))
-        return {"counted": len(question.own_results()), "problems": problems, "outcome": outcome}
+        return {
+            "counted": len(question.own_results()),
+            "problems": problems,
+            "outcome": outcome,
+            "solved": self._solved(loaded),
+        }
 
     def listing(self, *, lab: str, folder: str) -> words.Listing:
         """Return what `./lab show RUN` lists."""
