@@ -232,7 +232,7 @@ def _by_trial(runs: Sequence[Member], name: str) -> dict[int, list[float]]:
 
 
 def _planned(lab: Lab, runs: Sequence[Member]) -> int | None:
-    """How many runs of each trial a case plans; None of no case, and where its fixed stage has one run of each."""
+    """Return how many runs of each trial a case plans; None of no case, and where its fixed stage has one run of each."""
     case = runs[0].case if runs else None
     planned = lab.case(case).fixed.repeat if case is not None else 1
     return planned if planned > 1 else None
@@ -294,25 +294,25 @@ def conclusion(
     counts = sorted({len(of_trial) for of_trial in values.values()})
     of_each = f"{' to '.join(map(str, counts[:1] + counts[1:][-1:]))} runs of each"
     means = [f"{_mean(name, values[trial])} in trial {trial}" for trial in sorted(values)]
-    said = f"Means of {of_each}, {label}: {', '.join(means)}"
+    words = f"Means of {of_each}, {label}: {', '.join(means)}"
     if len(values) > 2:
-        return said
+        return words
     first, second = sorted(values)
     low, high = difference_interval(values[first], values[second])
     difference = mean_interval(values[first])[0] - mean_interval(values[second])[0]
-    said += (
+    words += (
         f". The difference is {in_unit(name, difference)} (trial {first} less trial {second}), "
         f"and its 95 % interval is {in_unit(name, low)} to {in_unit(name, high)}. "
     )
     planned = _planned(lab, runs) if compared_by(runs) else None
     if low <= 0 <= high:
         answer = f". With {planned} of each planned, that is the answer" if planned else ""
-        return f"{said}Zero is in it, so these runs don't tell the trials apart{answer}"
-    said += f"Zero isn't in it, so trial {first if low > 0 else second} has more"
+        return f"{words}Zero is in it, so these runs don't tell the trials apart{answer}"
+    words += f"Zero isn't in it, so trial {first if low > 0 else second} has more"
     if not planned or counts[0] >= planned:
-        return said
+        return words
     return (
-        f"{said}. That holds if you had settled on {of_each} beforehand. If you added runs until zero was outside, "
+        f"{words}. That holds if you had settled on {of_each} beforehand. If you added runs until zero was outside, "
         "chance had more than one try"
     )
 

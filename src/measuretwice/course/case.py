@@ -226,11 +226,11 @@ def runs_that_answer(asked: Predict, results: Sequence[Result]) -> list[Result]:
     if isinstance(asked.of_trial, int):
         return by_trial.get(asked.of_trial, [])
     means = {trial: number_of(asked, runs) for trial, runs in by_trial.items()}
-    known = {trial: mean for trial, mean in means.items() if mean is not None}
-    if not known or len(known) < len(by_trial):
+    mean_by_trial = {trial: mean for trial, mean in means.items() if mean is not None}
+    if not mean_by_trial or len(mean_by_trial) < len(by_trial):
         return []
     pick = min if asked.of_trial == "least" else max
-    return by_trial[pick(known, key=lambda trial: known[trial])]
+    return by_trial[pick(mean_by_trial, key=lambda trial: mean_by_trial[trial])]
 
 
 def of_one_trial(
@@ -239,15 +239,15 @@ def of_one_trial(
     """Return what runs of one trial came to, in words: one value, or of several the mean, the least and the most."""
     trial = f"trial {results[0].trial}"
     values = [_scaled(quantity, result.value(value)) for result in results]
-    known = [number for number in values if number is not None]
-    if len(values) == 1 or len(known) < len(values):
+    numbers = [number for number in values if number is not None]
+    if len(values) == 1 or len(numbers) < len(values):
         words = {_in_words(number, quantity, in_percent=in_percent): None for number in values}
         return f"{', '.join(words)} ({trial})"
     mean, least, most = (
         _in_words(number, quantity, in_percent=in_percent)
-        for number in (fmean(known), min(known), max(known))
+        for number in (fmean(numbers), min(numbers), max(numbers))
     )
-    return f"{mean} on average ({least} to {most} in {len(known)} runs of {trial})"
+    return f"{mean} on average ({least} to {most} in {len(numbers)} runs of {trial})"
 
 
 def _scaled(quantity: Quantity, value: float | None) -> float | None:

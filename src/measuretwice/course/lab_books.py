@@ -194,7 +194,7 @@ class CheckedCase:
 
     @property
     def hidden_by(self) -> tuple[str, ...]:
-        """The settings that the student changed, where by all of them together the mistake only doesn't show."""
+        """Return the settings that the student changed, where by all of them together the mistake only doesn't show."""
         runs = self.counting
         changed = {name for run in runs for name in changes_of(self.lab, run)}
         is_hidden = changed and changed <= {*self.pitfall.hides} and not any(r.edited for r in runs)

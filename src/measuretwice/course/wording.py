@@ -104,7 +104,7 @@ def measured_of_case(case: CaseRun, results: Sequence[Result]) -> list[str]:
 
 
 def _by_trial(asked: Predict, results: Sequence[Result]) -> str:
-    """What the runs of each trial came to."""
+    """Return what the runs of each trial came to."""
     quantity = measured_by(asked)
     trials = sorted({result.trial for result in results})
     of_trials = [[result for result in results if result.trial == trial] for trial in trials]
