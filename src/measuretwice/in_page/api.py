@@ -235,7 +235,7 @@ class PageApi:
     def _solved(self, lab: Lab) -> dict[str, str]:
         """By what each case is solved that is, in the lab book's words: the outcome, and what was changed for it."""
         notes = LabBook(self._runs / lab.name, lab).all_notes()
-        solved = {case: of for case, of in notes.items() if of.mended}
+        solved = {case: of for case, of in notes.items() if of.fixed}
         return {
             str(case): "; with ".join([of.of("Outcome")[-1], *of.of("Changed")[-1:]])
             for case, of in solved.items()
