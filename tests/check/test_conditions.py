@@ -235,7 +235,7 @@ def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Remeasured) -
     [found] = findings(mathis, other)
     assert (found.id, "cookies differ" in found.measured) == ("two-runs", True)
     [found] = findings(mathis, with_ends(mathis, sent_bytes=client.sent_bytes / 2))
-    assert (found.id, "by iperf3's word" in found.measured) == ("two-runs", True)
+    assert (found.id, "by iperf3's count" in found.measured) == ("two-runs", True)
     twice = replace(mathis.host_state, ends=(*mathis.host_state.ends, client))
     [found] = findings(mathis, twice)
     assert "one and the same test" in found.measured

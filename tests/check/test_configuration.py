@@ -193,4 +193,4 @@ def test_a_run_by_other_scripts_is_compared_with_what_ours_set_up(tmp_path: Path
         assert done.returncode == 1, done.stderr
         assert "run by scripts that aren't this checkout's (juliet.sh)" in text
         assert "juliet: net.ipv4.tcp_comp_sack_nr is 0, not 44" in text
-        assert "without a say in this run: juliet: net.ipv4.tcp_fin_timeout is 7, not 60" in text
+        assert "without effect on this run: juliet: net.ipv4.tcp_fin_timeout is 7, not 60" in text

@@ -45,7 +45,7 @@ STEP_RATIO, STEP_MS = 0.05, 2.0
 STEADY_RATIO = 0.25
 NO_MEASUREMENT = (
     "These columns are no measurement: the system doesn't give iperf3 TCP's own numbers (as WSL 1), or a count fell below "
-    "0, which is printed as nearly 2^32. Bytes and rates are counted otherwise, and may be right."
+    "0, which is printed as nearly 2^32. Bytes and rates are counted differently, and may be right."
 )
 
 
@@ -90,11 +90,11 @@ def _no_measurement(transfer: Transfer) -> Iterator[tuple[str, str]]:
     tiny = min((row.cwnd_bytes for row in transfer.rows if row.cwnd_bytes), default=None)
     if tiny is not None and tiny < LEAST_WINDOW_BYTES:
         window = f"a congestion window of {tiny} B"
-        yield window, "a window of at least a segment: this is no window"
+        yield window, "a window of at least one segment, so this is no window"
     if early := transfer.too_old:
         yield (
             f"a round-trip time of {early.rtt_ms or 0:.4g} ms, {early.end_s:.3g} s after the test began",
-            "none that is longer than the connection is old: this is no time",
+            "none longer than the connection's age, so this is no time",
         )
 
 
@@ -113,7 +113,7 @@ def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
         if received.bytes > sent.bytes + slack:
             yield (
                 f"{_size(received.bytes)} received, of {_size(sent.bytes)} sent", "no more received than sent",
-                "Nothing arrives that wasn't sent: these totals are of two tests, or the file was changed.",
+                "Nothing arrives that wasn't sent, so these totals are from two tests, or the file was changed.",
             )  # fmt: skip
     total = transfer.sent if transfer.tool == "iperf3" else transfer.arrived
     if total and _covers(transfer.rows, total.seconds):
@@ -122,7 +122,7 @@ def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
         if abs(in_rows - total.bytes) > ratio * total.bytes + transfer.streams * BLOCK_BYTES:
             yield (
                 f"{_size(total.bytes)} in its total, {_size(in_rows)} in its rows", "the same bytes",
-                "The total is the sum of the rows: one of them was changed, or rows are missing.",
+                "The total is the sum of the rows, so one of them was changed, or rows are missing.",
             )  # fmt: skip
     # Of less, iperf 2 may print two digits.
     least_bytes = 100_000 if transfer.tool == "iperf3" else 1_000_000
@@ -135,7 +135,7 @@ def _of_transfer(transfer: Transfer) -> Iterator[tuple[str, str, str]]:
             yield (
                 f"{in_mbit(row.rate_bps)} Mbit/s from {row.start_s:g} to {row.end_s:g} s",
                 f"{by_bytes / 1e6:.4g} Mbit/s: the same row's {_size(row.bytes)} over its time",
-                "A rate is bytes over time: this row was changed, or its units were mixed up.",
+                "A rate is bytes over time, so this row was changed, or its units were mixed up.",
             )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def _size(bytes_: float) -> str:
 
 
 def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
-    changed = "These counts are of two pings, or the file was changed."
+    changed = "These counts are from two pings, or the file was changed."
     if ping.received > ping.transmitted:
         yield (
             f"{ping.received} answers to {ping.transmitted} pings", "no more received than sent",
@@ -164,9 +164,7 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
     answered = {reply.seq for reply in ping.replies if not reply.duplicate}
     if len(answered) > ping.received + ping.errors:
         yield f"{len(answered)} replies above a summary of {ping.received}", "as many", changed
-    clock = (
-        "The host's clock was set while ping ran, so that some of these times are no round trips."
-    )
+    clock = "The host's clock was set while ping ran, so some of these times are no round trips."
     if ping.went_back:
         yield f"its clock went back {ping.went_back} times", "time that goes on", clock
     least, mean, most = ping.rtt_min_ms, ping.rtt_avg_ms, ping.rtt_max_ms
@@ -181,12 +179,12 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
         yield (
             f"a smallest round-trip time of {least:g} ms, above the largest, {most:g} ms",
             "no smaller time than a time that was measured",
-            "No answer carried a time (were they truncated?), so that these are no round trips.",
+            "No answer carried a time (were they truncated?), so these are no round trips.",
         )
     elif least is not None and mean is not None and most is not None and not least <= mean <= most:
         yield (
             f"a mean round-trip time of {mean:g} ms", f"one between its least, {least:g}, and its largest, {most:g} ms",
-            "No mean lies outside of its values, so that one of these numbers is wrong.",
+            "No mean lies outside its values, so one of these numbers is wrong.",
         )  # fmt: skip
     times = [reply.rtt_ms for reply in ping.replies if reply.rtt_ms is not None]
     if len(times) < max(ping.received, 1) or least is None or most is None:
@@ -196,19 +194,19 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
     if outside:
         yield (
             f"a reply after {outside[0]:g} ms", f"none outside of its own summary, {least:g} to {most:g} ms",
-            "The replies and the summary are of two pings, or one of them was changed.",
+            "The replies and the summary are from two pings, or one of them was changed.",
         )  # fmt: skip
 
 
 @check(
     FindingKind(
         "ping-losses",
-        "The share of a ping that was lost on the idle path, compared with the one that was meant.",
+        "The share of a ping that was lost on the idle path, compared with the intended share.",
         explains=("unexplained",),
         hints=(
             "Look at ping's last lines: how many were sent, and how many came back?",
             "Which share of the packets was the path meant to lose, on the way there and on the way back?",
-            "What loses pings loses TCP's packets: a loss that is set somewhere, a cable, a radio, or a host that doesn't answer every ping.",
+            "Whatever loses pings loses TCP's packets too: a loss that is set somewhere, a cable, a radio, or a host that doesn't answer every ping.",
         ),
     ),
     needs=("qdisc_drops",),
@@ -247,7 +245,7 @@ def to_itself(run: RunUnderTest) -> Finding | None:
         if ping.address.startswith("127.") or ping.address in ("::1", "localhost"):
             return Finding(
                 "unfit", f"{source}: a ping to {ping.address}, the host's own loopback", "a ping to the other end of the path",
-                "It went over none of the links, so that its times say nothing of a path.",
+                "It went over none of the links, so its times tell you nothing about the path.",
             )  # fmt: skip
     return None
 
@@ -356,7 +354,7 @@ def ping_spread(run: RunUnderTest) -> Finding | None:
         "Whether a ping's times, and the routers that its answers passed, stayed the same.",
         explains=("unexplained",),
         hints=(
-            "Go through ping's answers one by one: from which on are time or TTL others?",
+            "Go through ping's answers one by one. From which one on is the time or the TTL different?",
             "Compare the least time before that answer and after it, and the TTL.",
             "From then on the packets took another way, or the delay was changed while ping ran.",
         ),

@@ -88,7 +88,7 @@ def configuration(run: RunUnderTest) -> Finding | None:
         "configuration",
         "; ".join(texts[:SHOWN]) + more,
         "what the lab's own scripts set",
-        "The network wasn't as the settings say.",
+        "The network didn't match the settings.",
         symptom=f"{len(texts)} setting{'s' if len(texts) != 1 else ''} of the nodes "
         f"differ{'' if len(texts) != 1 else 's'} from what the lab's own scripts set",
     )
@@ -101,7 +101,7 @@ def notes(run: RunUnderTest) -> list[str]:
         return []
     more = f"; and {len(texts) - MOST_NOTED} more" if len(texts) > MOST_NOTED else ""
     return [
-        f"not as the lab's own scripts set it, but without a say in this run: {'; '.join(texts[:MOST_NOTED])}{more}"
+        f"not as the lab's own scripts set it, but without effect on this run: {'; '.join(texts[:MOST_NOTED])}{more}"
     ]
 
 
@@ -336,7 +336,7 @@ def _text(value: object) -> str:
 @check(
     FindingKind(
         "late-packets",
-        "How late an emulator sent packets on, compared with the path's round-trip time; and what it lost unasked.",
+        "How late an emulator sent packets on, compared with the path's round-trip time, and the packets that it lost unasked.",
         explains=("round-trip-time", "unexplained"),
         hints=(
             "In real time a path of programs is only as punctual as the machine. The result shows how late packets were.",
@@ -359,7 +359,7 @@ def late_packets(run: RunUnderTest) -> Finding | None:
     if lost:
         broken, symptom = (
             f"packets lost by the emulator itself: {lost:.0f}",
-            "packets were lost that nobody asked to lose",
+            "packets were lost that no setting asked for",
         )
         matters = "No counter of the path has these losses."
     elif mean_ratio > LATE_MEAN_RATIO or p99_ratio > LATE_P99_RATIO:

@@ -61,7 +61,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
         "unfit",
         problem,
         "a test of TCP from the sender to the receiver, run to its end; and a ping that came back",
-        "Nothing can be concluded from such a file, so it isn't used. What the others say still holds.",
+        "Nothing can be concluded from such a file, so it isn't used. The other files still count.",
     )
 
 
@@ -150,7 +150,7 @@ def misplaced(run: RunUnderTest) -> Finding | None:
         "configuration",
         place,
         "the qdisc that the data passes, looked at before the test and after it",
-        "What that qdisc counts isn't what happened to the data.",
+        "So that qdisc's counts don't describe the data.",
         symptom="the qdisc that the data is meant to pass is elsewhere",
     )
 
@@ -206,7 +206,7 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "flows",
-        "How many data connections iperf3 names, or ss of each sender, compared with how many were meant.",
+        "How many data connections iperf3 names, or ss of each sender, compared with the intended number.",
         hints=(
             "How many connections does iperf3 name at its start?",
             "Compare that with the number you asked for with -P.",
@@ -234,7 +234,7 @@ def flows(run: RunUnderTest) -> Finding | Right | None:
             sources = ", ".join(f"{source}: {hosts}" for source, hosts in sorted(by_hosts.items()))
         return Finding(
             "flows", f"{len(tests)} tests ({sources}), with {count:.0f} data connections in all", f"one test with {wanted:.0f}",
-            "Whether they ran at once or one after another isn't told here. Bring one at a time, unless they were meant to share the path.",
+            "The files don't show whether they ran at once or one after another. Bring one at a time, unless they were meant to share the path.",
         )  # fmt: skip
     return Finding(
         "flows", f"{count:.0f} data connections", f"{wanted:.0f}",
@@ -307,14 +307,14 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
         f"at most {limit:.0f} B: {why}",
         "Several segments travel as one packet. The router loses or keeps them together, so "
         "neither the segment size nor the loss is the one that was set.",
-        symptom="what was printed of the packets on the router isn't what the trial makes",
+        symptom="the packets printed on the router aren't the trial's",
     )
 
 
 @check(
     FindingKind(
         "mtu",
-        "The MSS that ss prints, compared with the one that was meant and the MTU of the path.",
+        "The MSS that ss prints, compared with the intended one and the MTU of the path.",
     ),
     FindingKind(
         "timestamps", "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?"
@@ -325,7 +325,7 @@ def offload(run: RunUnderTest) -> Finding | Right | None:
         hints=(
             "Which MSS does ss print for the connection? Which one did you ask iperf3 for?",
             "Take the MSS, add 40 bytes of headers, and look for that number, or one 12 bytes larger, among the settings of every interface on the path.",
-            "Some interface has a smaller MTU than you meant, or TCP carries options that you did not count: compare `ip link` and `sysctl net.ipv4.tcp_timestamps` on both hosts.",
+            "Some interface has a smaller MTU than you meant, or TCP carries options that you did not count. Compare `ip link` and `sysctl net.ipv4.tcp_timestamps` on both hosts.",
         ),
     ),
     needs=("mss_bytes",),
@@ -389,7 +389,7 @@ def _by_word(test: Transfer, wanted: float) -> float:
     ),
     FindingKind(
         "round-trip-time",
-        "The smallest round-trip time of TCP, or ping's, compared with the one that was meant.",
+        "The smallest round-trip time of TCP, or ping's, compared with the intended one.",
         hints=(
             "Look at the smallest round-trip time that ping and ss print, before the flow is busy.",
             "Compare it with the delays of all netem qdiscs on the way, there and back: `tc qdisc`.",
@@ -444,7 +444,7 @@ def _round_trip_by_test(run: RunUnderTest, wanted: float) -> Finding | Right | N
         if least_ms < wanted - slack_ms:
             return Finding(
                 "round-trip-time", f"a round-trip time of {least_ms:.4g} ms ({test.source})", wanted_text,
-                "No round trip is shorter than the path's, so that its delay isn't the one that was set.",
+                "No round trip is shorter than the path's, so the delay isn't the one that was set.",
             )  # fmt: skip
         room, rate_mbit = run.param("limit_packets"), run.param("rate_mbit")
         if room and rate_mbit and idle_ms is None:
@@ -468,7 +468,7 @@ def _round_trip_by_test(run: RunUnderTest, wanted: float) -> Finding | Right | N
 @check(
     FindingKind(
         "wrong-socket",
-        "The ports in the lines of ss that were kept, compared with the port that iperf3 names.",
+        "The ports in the kept lines of ss, compared with the port that iperf3 names.",
     ),
     needs=("picked_port", "data_port", "picked_connections"),
 )
@@ -479,11 +479,11 @@ def socket(run: RunUnderTest) -> Finding | Right | None:
         return None
     return Finding(
         "wrong-socket",
-        f"the lines that were kept are of {connections:.0f} connection"
+        f"the kept lines are of {connections:.0f} connection"
         + ("s" if connections != 1 else "")
         + f", the last from port {picked:.0f}",
         f"one connection, from port {ours:.0f}, by iperf3's own account of its data",
-        "iperf3 has a second connection, for control. Its numbers say nothing about your flow, and "
+        "iperf3 has a second connection, for control. Its numbers tell you nothing about your flow, and "
         "which of the two comes last is luck.",
         symptom="the lines kept from ss don't fit what iperf3 reports",
     )

@@ -80,7 +80,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "two-runs",
-        "What iperf3's two ends and the senders' sockets say of the same connections, and an interface and its qdisc of the same packets.",
+        "Whether iperf3's two ends and the senders' sockets agree on the same connections, and an interface and its qdisc on the same packets.",
         explains=("unexplained", "bandwidth", "lost-between", "other-traffic"),
         hints=(
             "Sender and receiver have each written down which test it was, and how many bytes went from one to the other.",
@@ -162,7 +162,7 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
     )
     if received and differ(received, acked, sockets):
         yield (
-            f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
+            f"the receivers got {received / 1e6:.4g} MB by iperf3's count, the senders had {acked / 1e6:.4g} MB "
             "acknowledged (ss)"
         )
     for node in sorted({socket.node for socket in sockets}):
@@ -173,7 +173,7 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
         acked = sum(socket.bytes_acked or 0 for socket in own)
         if said and differ(sum(said), acked, own):
             yield (
-                f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's word, and had {acked / 1e6:.4g} MB "
+                f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's count, and had {acked / 1e6:.4g} MB "
                 "acknowledged (ss)"
             )
 
@@ -346,7 +346,7 @@ def sums(run: RunUnderTest) -> Finding | Right | None:
                 "bandwidth",
                 f"{total.rate_bps / 1e6:.4g} Mbit/s in {total.name} of {end.source}",
                 f"{by_bytes / 1e6:.4g} Mbit/s: its own {total.bytes:.0f} B in {total.seconds:.4g} s",
-                "iperf3 divides bytes by time. Somebody has written into this file, or it was converted.",
+                "iperf3 divides bytes by time. Someone has written into this file, or it was converted.",
             )
     return Right("iperf3's own sums") if run.host_state and run.host_state.ends else None
 
@@ -359,7 +359,7 @@ def sums(run: RunUnderTest) -> Finding | Right | None:
         hints=(
             "Each sample of ss and of tc has its time before it. Which is the first and which the last, in each file?",
             "Divide the queue's bytes by its packets: that is the size of a packet.",
-            "These samples aren't what they are taken for: of another time (a clock that is off), cut short, of two runs in one file, or with numbers in each other's places.",
+            "These samples are from another time (a clock that is off), are cut short, are from two runs in one file, or have numbers in each other's places.",
         ),
     ),
     needs=("queue_mean_bytes", "queue_mean_packets"),
@@ -368,7 +368,7 @@ def samples(run: RunUnderTest) -> Finding | Right | None:
     for found, meant in (*_packet_size(run), *_clocks(run), *_times(run)):
         return Finding(
             "samples", found, meant,
-            "All statements about the run rest on samples that can't be of it, or not of all of its time.",
+            "All statements about the run rest on samples that can't be from it, or don't cover all of its time.",
         )  # fmt: skip
     return None
 
