@@ -147,7 +147,7 @@ def test_what_is_off_without_a_known_cause_is_said(mathis: Remeasured) -> None:
     [found] = findings(mathis, mathis.host_state, goodput_bps=goodput_bps, sender_rate_bps=0)
     assert found.id == "unexplained"
     assert "ratio of goodput to the model's is 0.1" in found.measured
-    assert "where its mean window a round trip makes" in found.measured
+    assert "where one mean window per round trip makes" in found.measured
     assert "looked at and right" in found.why
 
 

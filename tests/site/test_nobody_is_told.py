@@ -543,7 +543,7 @@ def test_how_to_run_a_case_by_hand_tells_no_setting(student: Path) -> None:
         ("05-queues/case-03", "one word that tc prints of the router's queue isn't the trial's"),
         (
             "05-queues/case-05",
-            "what the senders made of their rates isn't what the test's seconds make",
+            "the senders' figure from their rates doesn't follow from the test's seconds",
         ),
         ("05-queues/case-06", "one thing that iperf3 wrote doesn't fit the trial"),
         ("02-buffers/case-01", "one number that tc prints of the router's queue isn't the trial's"),

@@ -86,7 +86,7 @@ def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
             "loss-ratio",
             f"netem loses packets in bursts, of {1 / min(ends):.3g} on average (gemodel or state, tc)",
             f"each packet lost by itself, with a probability of {wanted:.4g}" if wanted else "none",
-            "What is lost in one burst halves TCP's window once: the same share of packets lost costs it less than single ones do.",
+            "All losses of one burst halve TCP's window only once, so the same share of lost packets costs less than single losses do.",
         )  # fmt: skip
     if ends:
         return None
@@ -100,7 +100,7 @@ def loss_by_tc(run: RunUnderTest) -> Finding | Right | None:
     if any(_near(ratio, wanted / 100) for ratio in losses):
         return Finding(
             "loss-percent", measured, expected,
-            "A hundred times too few: a ratio was given where per cent is read.",
+            "A hundred times too few, because a ratio was given where per cent is read.",
         )  # fmt: skip
     return Finding("loss-ratio", measured, expected, "netem isn't set to the loss that was meant.")
 

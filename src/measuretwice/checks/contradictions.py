@@ -51,9 +51,9 @@ CLOCK_DIFFERENCES_S = (-0.3, 0.0, 0.3)
         "Ping's round-trip times, compared with TCP's smallest and with the queue that it should have waited in.",
         explains=("unexplained",),
         hints=(
-            "Two tools say how long a packet takes. Put ping's times beside TCP's and the queue's.",
+            "Two tools measure how long a packet takes. Compare ping's times with TCP's and the queue's.",
             "Compare ping's mean beside the flows with the idle path and the queue's mean delay, and its smallest with minrtt in ss.",
-            "These pings went another way than the data, through another band of the queue, or at another time: look at ping's options (-Q), at routes, and whose file it is.",
+            "These pings went a different way from the data, through another band of the queue, or at another time: look at ping's options (-Q), at routes, and whose file it is.",
         ),
     ),
     needs=(
@@ -107,7 +107,7 @@ def ping_elsewhere(run: RunUnderTest) -> Finding | None:
 def _elsewhere(found: str, meant: str) -> Finding:
     return Finding(
         "ping-elsewhere", found, meant,
-        "These pings didn't share the data's path and queue, or aren't of this run: they say nothing of its delay.",
+        "These pings didn't share the data's path and queue, or aren't from this run, so they tell you nothing about its delay.",
         symptom=found,
     )  # fmt: skip
 
@@ -139,12 +139,12 @@ def never_empty(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "reordering",
-        "Segments that were sent again though the receiver had them (dsack_dups in ss), compared with all that were sent again.",
+        "Segments that were retransmitted though the receiver had them (dsack_dups in ss), compared with all retransmissions.",
         explains=("retransmissions", "loss-ratio", "unexplained"),
         hints=(
-            "Compare how many segments were sent again with how many were lost.",
-            "ss says how many of them the receiver had already (dsack_dups), and how far out of order packets came (reordering).",
-            "Packets overtake each other on the way, so that TCP takes them for lost: several paths, or a delay that varies from packet to packet (netem's jitter).",
+            "Compare how many segments were retransmitted with how many were lost.",
+            "ss shows how many of them the receiver had already (dsack_dups), and how far out of order packets came (reordering).",
+            "Packets overtake each other on the way, so TCP takes them for lost: several paths, or a delay that varies from packet to packet (netem's jitter).",
         ),
     ),
     needs=("retransmits", "retrans_total", "spurious_retransmits", "qdisc_drops", "timeouts"),
@@ -256,11 +256,11 @@ LEAST_CLOSED = 2
 @check(
     FindingKind(
         "by-capture",
-        "What a capture shows of its connections: questions without an answer or answered by resets, windows of 0, TCP's options, what was sent again.",
+        "A capture's view of its connections: questions without an answer or answered by resets, windows of 0, TCP's options, retransmissions.",
         hints=(
             "Which connection is named? Look at its lines in the capture, in both directions.",
             "Compare the sequence numbers of its segments, and what its first three packets ask for.",
-            "The packets themselves say it: look for what loses them, or doesn't answer, on the way between the two ends.",
+            "The packets themselves show it. Look for whatever loses them, or doesn't answer, on the way between the two ends.",
         ),
     ),
     FindingKind("receive-window"),
@@ -309,7 +309,7 @@ def _by_any_capture(ways: Ways, name: str) -> Finding | None:
         if answered or way.asks_in_vain:
             return Finding(
                 "by-capture", f"{way.asked} times SYN, and no answer: {way.who} > {way.whom} ({name})", "a connection that comes about",
-                "Nobody listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
+                "Nothing listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
             )  # fmt: skip
     for way, _ in ways:
         if way.closed >= LEAST_CLOSED:
@@ -364,6 +364,6 @@ def _sent_again(run: RunUnderTest, way: Direction, name: str) -> Finding | None:
     ):
         return Finding(
             "by-capture", f"{way.again} of {way.segments} segments with data begin where an earlier one began: {way.who} > {way.whom} ({name})",
-            "each segment once", "They were sent again: something was lost, or was taken for lost. Where it was lost tc, ip -s link and nstat tell.",
+            "each segment once", "They were retransmitted, because something was lost or was taken for lost. tc, ip -s link and nstat show where.",
         )  # fmt: skip
     return None

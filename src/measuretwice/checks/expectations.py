@@ -56,11 +56,11 @@ STALL_ROUND_TRIPS = 40
 LATE_S = 3.0
 LATE_RATIO = 0.15
 COMPARE = (
-    "compare the settings of each node with what you meant (./lab show RUN qdisc, link, sysctl, "
+    "compare the settings of each node with the intended ones (./lab show RUN qdisc, link, sysctl, "
     "ethtool), and the run with one that is right (./lab diff RUN RUN)"
 )
 COMPARE_BROUGHT = (
-    "compare on each host what you meant with what is set (tc -s qdisc, ip -s link, sysctl net.ipv4, ethtool -k), "
+    "compare on each host the intended settings with the real ones (tc -s qdisc, ip -s link, sysctl net.ipv4, ethtool -k), "
     "and bring the tools' files that are named as not looked at"
 )
 
@@ -224,7 +224,7 @@ def _window_use(run: RunUnderTest) -> Iterator[str]:
             continue
         if goodput_bps < least * implied_bps:
             yield (
-                f"{who} got {goodput_bps / 1e6:.4g} Mbit/s, where its mean window a round trip makes "
+                f"{who} got {goodput_bps / 1e6:.4g} Mbit/s, where one mean window per round trip makes "
                 f"{implied_bps / 1e6:.4g}"
             )
 

@@ -35,7 +35,7 @@ FOREIGN_SHARE = 0.3
 @check(
     FindingKind(
         "wrong-algorithm",
-        "The congestion control that the kernel names, compared with the one that was meant.",
+        "The congestion control that the kernel names, compared with the intended one.",
         explains=("ten-seconds", "host-qdisc"),
     ),
     needs=("congestion_control",),
@@ -64,11 +64,11 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "host-qdisc",
-        "Which qdisc tc prints of the sender's own card, compared with the one that was meant.",
+        "Which qdisc tc prints of the sender's own card, compared with the intended one.",
         hints=(
             "Read tc.txt on the sender: which qdisc has its card?",
             "sysctl shows the intended one. In which order did the script take its two steps?",
-            "net.core.default_qdisc is looked up when an interface gets its first queue. What is there already keeps its own, until you replace it with tc or make the interface again.",
+            "net.core.default_qdisc is looked up when an interface gets its first queue. An existing interface keeps its own, until you replace it with tc or make the interface again.",
         ),
     ),
     needs=("host_queue_kind",),
@@ -85,7 +85,7 @@ def host_queue(run: RunUnderTest) -> Finding | None:
         str(wanted),
         "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
         "interface that is there already keeps the qdisc that it has.",
-        symptom="the sender's card has another queue than the one that was meant",
+        symptom="the sender's card has a different queue from the intended one",
     )
 
 
@@ -295,7 +295,7 @@ def missing_flows(run: RunUnderTest) -> Finding | None:
         "missing-flows",
         f"{found:.0f} flows in the files{also}" + (f" ({index:.3f})" if index is not None else ""),
         f"{asked:.0f} flows: in the files, in the sum, and in n",
-        "There are flows that nobody asked for: sum and index are of another set than the one that was meant."
+        "There are flows that nobody asked for: sum and index are of a different set from the intended one."
         if found > asked
         else "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
         "missing flows' share, which looks like unfairness.",
@@ -395,7 +395,7 @@ def halving_counter(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "loss-definition",
-        "Retransmissions against the router's drops, where you call the one a loss.",
+        "Retransmissions against the router's drops, if you count either as a loss.",
     ),
     needs=("retransmits", "queue_drops", "spurious_retransmits"),
 )
@@ -411,7 +411,7 @@ def loss_definition(run: RunUnderTest) -> Finding | None:
         "loss-definition",
         f"{retransmits:.0f} losses by retransmissions{also}",
         f"{drops:.0f}: what the router dropped",
-        "A sender sends again what it takes for lost. Where packets overtake each other it takes more "
+        "A sender retransmits what it takes for lost. Where packets overtake each other it takes more "
         "for lost than is.",
         symptom=f"{retransmits:.0f} losses were counted, {drops:.0f} expected",
     )
@@ -432,7 +432,7 @@ def mislabelled_row(run: RunUnderTest) -> Finding | None:
     return Finding(
         "mislabelled-row",
         f"a row of the table is {100 * error:.0f} % off what that algorithm's flows add up to",
-        "each row the sum of the flows that ran its algorithm, by their connections' own word",
+        "each row the sum of the flows that ran its algorithm, by their connections' own report",
         "The numbers are right, but under another's name. No rule of physics sees that; only who "
         "recomputes the row from the flows.",
         symptom=f"a row of the table is {100 * error:.0f} % off",
@@ -460,7 +460,7 @@ def another_summary(run: RunUnderTest) -> Finding | None:
                 if ratio == 0
                 else f"a summary with {own:.4g} {what}",
                 f"{true:.4g}, by the files of the flows and the queue",
-                "By the same definitions the same files make the same numbers: this summary is of another run.",
+                "By the same definitions the same files give the same numbers, so this summary is from another run.",
                 symptom=f"a summary has {own:.4g}, but the files give {true:.4g}",
             )
     return None

@@ -49,7 +49,7 @@ def fallen_back(run: RunUnderTest) -> Finding | None:
                 "wrong-algorithm",
                 f"{socket.node}'s flow of dctcp fell back to what Reno does (ss: no ecn, or fallback_mode)",
                 "dctcp, with ECN that both ends have agreed to",
-                "Without ECN nobody marks packets, so that DCTCP has losses alone to go by. Look at net.ipv4.tcp_ecn of both hosts.",
+                "Without ECN nothing marks packets, so DCTCP has only losses to go by. Look at net.ipv4.tcp_ecn of both hosts.",
                 symptom="a flow isn't of the kind that was asked for",
             )
     return None
@@ -81,7 +81,7 @@ def socket_algorithms(run: RunUnderTest) -> Finding | Right | None:
         "wrong-algorithm",
         f"{rivals:.0f} flows of {run.params.get('rival')} (ss)",
         f"{asked:.0f} of {run.measured('flows') or 0:.0f}",
-        "Some flows have a different algorithm from the one that was meant, so the rivals' share isn't theirs.",
+        "Some flows have a different algorithm from the intended one, so the rivals' share isn't theirs.",
         symptom="flows aren't of the kinds that were asked for",
     )
 
@@ -178,7 +178,7 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
         hints=(
             "Each node has counted what its interfaces carried (ip -s link).",
             "Add up what the flows sent by ss, with headers, and compare it with the busiest interface's bytes.",
-            "Somebody else used the path: a second test, or a flow left over from an earlier one.",
+            "Someone else used the path: a second test, or a flow left over from an earlier one.",
         ),
     ),
     needs=("mss_bytes",),
@@ -214,12 +214,12 @@ def other_traffic(run: RunUnderTest) -> Finding | Right | None:
             return Right("other traffic")
         found = (
             f"{crossed / 1e6:.4g} MB left {node.name}'s {interface.name} while the flows sent "
-            f"{sent / 1e6:.4g} MB, headers included"
+            f"{sent / 1e6:.4g} MB, including headers"
         )
         expected = "the flows' own bytes and no others"
     return Finding(
         "other-traffic", found, expected,
-        "Somebody else used the path. What the flows had is what was left.",
+        "Someone else used the path. What the flows had is what was left.",
         symptom=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
     )  # fmt: skip
 

@@ -156,7 +156,7 @@ def loss(run: RunUnderTest) -> Finding | Right | None:
     if drops and not set_right and hundredth[0] <= ratio <= hundredth[1]:
         return Finding(
             "loss-percent", found, meant,
-            "A hundred times too few: a ratio was given where per cent is read.",
+            "A hundred times too few, because a ratio was given where per cent is read.",
             symptom=f"the count of {who} doesn't fit the trial's p",
         )  # fmt: skip
     return Finding(
@@ -180,8 +180,8 @@ def other_drops(run: RunUnderTest) -> Finding | Right | None:
         "other-drops",
         f"{drops:.0f} packets dropped by qdiscs other than the one that was set to lose some",
         "none",
-        "These losses aren't part of p, and happened in a queue that nobody looked at.",
-        symptom=f"{drops:.0f} packets are missing, and not those that were meant to be lost",
+        "These losses aren't part of p, and happened in a queue that no one looked at.",
+        symptom=f"{drops:.0f} packets are missing, and not those that should be lost",
     )
 
 
@@ -234,7 +234,7 @@ def queue(run: RunUnderTest) -> Finding | Right | None:
             "round-trip-time",
             f"a mean round-trip time of {mean:.4g} ms",
             f"at most {full_ms:.4g} ms: the path, and a full queue of {room:.0f} packets at {rate_mbit:g} Mbit/s",
-            "There is a longer queue than the one that was meant, or a second one.",
+            "There is a longer queue than the intended one, or a second one.",
             rests_on="rate_mbit",
         )
     if not run.param("loss_ratio"):
@@ -244,7 +244,7 @@ def queue(run: RunUnderTest) -> Finding | Right | None:
         "queueing",
         f"a mean round-trip time of {mean:.2f} ms over a smallest of {least:g} ms, "
         f"with {100 * share:.0f} % of the link in use",
-        "a mean near the smallest: this path was meant to have no queue",
+        "a mean near the smallest: this path should have no queue",
         "Packets wait at the link. Its rate limits the flow then, not the losses alone.",
         symptom=f"a mean round-trip time of {mean:.2f} ms, {mean / least:.2f} times the smallest",
     )
@@ -451,7 +451,7 @@ def model_domain(run: RunUnderTest) -> Finding | None:
         "model-domain",
         f"p = {wanted:.4g}" + (f", {timeouts:.0f} timeouts" if timeouts is not None else ""),
         f"p below {limit:g} for the Mathis model",
-        "The model has no timeouts in it. With so small a window they rule.",
+        "The model has no timeouts in it. With so small a window they dominate.",
         symptom="one step from what was measured to what is concluded doesn't hold for this run",
     )
 

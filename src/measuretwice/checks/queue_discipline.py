@@ -41,7 +41,7 @@ RED_DEFAULT_MBIT = 10
 @check(
     FindingKind(
         "default-qdisc",
-        "Which qdisc tc prints below the link's rate, compared with the one that was meant.",
+        "Which qdisc tc prints below the link's rate, compared with the intended one.",
         explains=("red-bandwidth", "red-limits"),
     ),
     needs=("queue_kind",),
@@ -151,9 +151,9 @@ def cell_log(rate_mbit: float, average_packet_bytes: float, ewma_log: float) -> 
         "red-bandwidth",
         "The unit of idle time that tc gave red, compared with the one for the link's rate.",
         hints=(
-            "Read red's line in tc.txt beside the command: which of its numbers did you never set?",
+            "Compare red's line in tc.txt with the command. Which of its numbers did you never set?",
             "Scell_log grows by one if the link is taken to be half as fast. For which rate is this one?",
-            "tc assumes 10 Mbit/s where red isn't told its bandwidth: say it.",
+            "tc assumes 10 Mbit/s where red isn't told its bandwidth, so give it.",
         ),
     ),
     needs=("red_cell_log", "red_ewma_log"),
@@ -236,7 +236,7 @@ def wrong_metric(run: RunUnderTest) -> Finding | None:
         f"{100 * used:.1f} % of the link in use{also}",
         "a measure in which disciplines can differ: delay under load, drops, marks",
         "A full link is full under any discipline: its senders' sum is the link's rate, and their "
-        "mean a half of it. What a discipline changes is how long packets wait.",
+        "mean a half of it. A discipline changes how long packets wait.",
         symptom="what was compared leaves the question open",
     )
 
@@ -255,7 +255,7 @@ def summary_row(run: RunUnderTest) -> Finding | None:
         f"{rows - spanning:.0f}: one for each second",
         "The last row is the test's total, no second of its own. In the mean it counts everything "
         "twice, and it makes the spread look smaller and the sample larger.",
-        symptom="what the senders made of their rates isn't what the test's seconds make",
+        symptom="the senders' figure from their rates doesn't follow from the test's seconds",
     )
 
 
@@ -284,7 +284,7 @@ def copied_cell(run: RunUnderTest) -> Finding | None:
         "copied-cell",
         f"flows to {who}, by the addresses in iperf3's own files",
         f"flows to {wanted}",
-        "This cell of the table holds another cell's measurement: that pair is there twice, and this "
+        "This cell of the table holds another cell's measurement, so that pair is there twice, and this "
         "one not at all.",
         symptom="one thing that iperf3 wrote doesn't fit the trial",
     )
@@ -300,7 +300,7 @@ POWER_WANTED = 0.8
 @set_check(
     FindingKind(
         "small-n",
-        "How many values each discipline has, compared with what the claim that is made of them needs.",
+        "How many values each discipline has, compared with the number that the claim about them needs.",
     )
 )
 def small_n(lab: Lab, runs: Sequence[Member]) -> Finding | None:

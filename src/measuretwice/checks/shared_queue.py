@@ -118,7 +118,7 @@ def field_number(run: RunUnderTest) -> Finding | None:
         "nothing to compare with" if true is None else f"{true:.1f} packets, by tc's JSON",
         "The number of a word in a line changes from one version of tc to the next. Its JSON has "
         "names.",
-        symptom="numbers that were made from tc's output don't fit what tc counted",
+        symptom="numbers made from tc's output don't fit tc's own counts",
     )
 
 
@@ -161,7 +161,7 @@ def units(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "whose-bdp",
-        "The buffer over each flow's own bandwidth-delay product, compared with what it is called.",
+        "The buffer over each flow's own bandwidth-delay product, compared with its stated size.",
     ),
     needs=("buffer_bdp_ratio_min", "buffer_bdp_ratio_max"),
 )

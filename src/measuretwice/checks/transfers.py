@@ -158,7 +158,7 @@ def _silences(
 @check(
     FindingKind(
         "two-levels",
-        "The rows of iperf3 and iperf 2: is the rate the same from beginning to end, where nothing was meant to change it?",
+        "The rows of iperf3 and iperf 2: is the rate the same from beginning to end, where nothing should change it?",
         explains=("unexplained",),
         hints=(
             "Read the rates of the rows, from the first second to the last.",
@@ -193,7 +193,7 @@ def two_levels(run: RunUnderTest) -> Finding | None:
                     f"{transfer.node} had {in_mbit(8 * before)} Mbit/s up to {rates[place - 1][0]:.0f} s of its test, and "
                     f"{in_mbit(8 * after)} Mbit/s from {rates[place + gap - 1][0]:.0f} s to its end ({transfer.source})",
                     "one rate from beginning to end",
-                    "The mean is of two rates, and neither of them. What the path carried changed within the test.",
+                    "The mean is of two rates, and matches neither. What the path carried changed within the test.",
                     severity="warning",
                 )  # fmt: skip
         if burst := _burst(transfer, first):
@@ -245,7 +245,7 @@ def _is_level(rates: Sequence[tuple[float, float]], slack: float) -> bool:
 @check(
     FindingKind(
         "ends-apart",
-        "What iperf3's sender handed over, compared with what its receiver got.",
+        "The amount that iperf3's sender handed over, compared with the amount that its receiver got.",
         hints=(
             "iperf3 ends with two lines, the sender's and the receiver's. Compare them.",
             "What hadn't arrived when the sender was done: where was it?",
@@ -276,12 +276,12 @@ def ends_apart(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "length",
-        "How long a test lasted, compared with how long it was meant to.",
+        "How long a test lasted, compared with the intended length.",
         explains=("duration", "unexplained"),
         hints=(
             "From when to when did the test run? Look at its last row.",
-            "Compare that with the length that was meant, and with what iperf3 was told (-t, -n).",
-            "It was shorter or longer than meant: -t was left out (10 s then), -n or -F ended it, or it broke off.",
+            "Compare that with the intended length, and with what iperf3 was told (-t, -n).",
+            "It was shorter or longer than intended: -t was left out (10 s then), -n or -F ended it, or it broke off.",
         ),
     ),
     needs=(),
@@ -315,7 +315,7 @@ def length(run: RunUnderTest) -> Finding | Right | None:
         "How long a sender had data in flight (busy in ss), compared with how long it was there.",
         explains=("unexplained", "duration"),
         hints=(
-            "ss says how long a connection had something to do. Look at its last line.",
+            "ss shows how long a connection had something to do. Look at its last line.",
             "Compare busy with the length of the test.",
             "The program didn't send all the time: look at iperf3's own options, such as -b.",
         ),
@@ -428,7 +428,7 @@ def window_by_iperf3(run: RunUnderTest) -> Finding | None:
                 f"{transfer.node} had {in_flight:.0f} B in flight, and {whose} {bound} B "
                 f"({transfer.source}){by_option}",
                 "losses or the link as the only limit",
-                "A window a round trip is all that can be sent: the buffers decided how fast the flow may go, not the "
+                "One window per round trip is all that can be sent, so the buffers decided how fast the flow may go, not the "
                 "congestion control.",
                 symptom=f"{transfer.node}'s flow sent less than its congestion window allowed",
             )
