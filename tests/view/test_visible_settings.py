@@ -89,6 +89,17 @@ def test_a_known_cases_settings_are_listed(
     assert "offloads" not in listed
 
 
+def test_a_copy_of_ones_own_names_the_settings_of_known_cases_alone(tmp_path: Path) -> None:
+    buffers = next(lab for lab in LABS if lab.name == "buffers")
+    book = LabBook(tmp_path / "buffers", buffers)
+    book.open(7)
+    book.add(1, "Diagnosis", "the suffix means another size")
+    assert call_lab("edit", "buffers", "--out", tmp_path).returncode == 0
+    named = set(re.findall(r"(?m)^#(\w+) =", (tmp_path / "buffers/edit/settings.toml").read_text()))
+    unlisted = {name for name, setting in buffers.file.parameters.items() if setting.unlisted}
+    assert named & unlisted == {"buffer_text"}
+
+
 def test_what_was_changed_is_shown_and_of_two_runs_what_differs(tmp_path: Path) -> None:
     def run(folder: str, case: int | None, trial: int, **changes: object) -> Path:
         place = tmp_path / "mathis" / folder
