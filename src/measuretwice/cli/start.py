@@ -24,8 +24,13 @@ from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import refuse_jobs
 from measuretwice.execute.job import check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import movers_of_first_try
-from measuretwice.runs.first_try_history import START, so_far
+from measuretwice.runs.first_try_history import (
+    FIGURE_SAID,
+    START,
+    said_of,
+    said_of_next,
+    so_far,
+)
 
 
 @click.command()
@@ -98,12 +103,7 @@ def _ask(state: OpenedTry, *, measures: bool) -> str:
 
 def _print(started: StartedTry, predicted: str) -> None:
     state, came = started.state, started.came
-    print(f"The claim: {state.about.claim}.")
-    if changed := changes_by_cases(state.lab, state.plan):
-        print(changed)
-    for line in came.lines:
-        print(f"  {line}")
-    print(came.counted, came.judged)
+    print(said_of(state.about.claim, came, changes_by_cases(state.lab, state.plan)))
     predicted = predicted or state.predicted
     if predicted and not state.plan.cases:
         print(f"You predicted: {predicted}.")
@@ -113,17 +113,6 @@ def _print(started: StartedTry, predicted: str) -> None:
         print(f"\n{state.about.found}")
     if started.figure:
         figure = terminal.relative(started.figure)
-        print(f"\nYour marks over the recorded figure: {figure} (--open shows it)")
-    print(f"\n{_next(state)}")
-
-
-def _next(state: OpenedTry) -> str:
-    lab, number = state.lab, state.next_case
-    if number is None:
-        return f"All cases are solved. ./lab report runs/{lab.name} writes what you hand in."
-    before = "" if state.plan.last else "The cases ask what is behind it. "
-    next_case = f"{before}Next: ./lab run {lab.name} --case {number}   ({lab.case(number).symptom})"
-    movers = movers_of_first_try(lab, opened_cases(state.book))
-    if not movers:
-        return f"{next_case}\nNo case that is left moves your first try."
-    return f"{next_case}\n{movers.capitalize()} can move your first try: ./lab start {lab.name} repeats it with what you found there."
+        print(f"\n{FIGURE_SAID.format(figure)}")
+    opened = opened_cases(state.book)
+    print(f"\n{said_of_next(state.lab, state.next_case, opened, last=state.plan.last)}")

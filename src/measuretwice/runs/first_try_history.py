@@ -7,7 +7,7 @@ RUNS/start/LAB/<run>/         their runs, as everywhere
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.lab import Lab, after_cases, supporting_range
+from measuretwice.lab import Lab, after_cases, movers_of_first_try, supporting_range
 from measuretwice.lab.schema.cases import Shown
 from measuretwice.runs.result import Result, read_result
 from measuretwice.stats.two_samples import difference_interval
@@ -23,6 +23,7 @@ from measuretwice.stats.two_samples import difference_interval
 # Below the folder of runs, beside the labs' own.
 START = "start"
 STEPS = "steps.json"
+FIGURE_SAID = "Your marks over the recorded figure: {} (--open shows it)"
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,26 @@ def results_of_try(folder: Path, of_try: Try, lab: Lab) -> list[Result]:
 def so_far(tries: Sequence[Try]) -> str:
     """All states in one line."""
     return " · ".join(f"{step.after}: {step.brief}" for step in tries)
+
+
+def said_of(claim: str, came: Outcome, changed: str = "") -> str:
+    """Return the lines that `./lab start` prints of a try; `changed` says by which cases its settings are others."""
+    values = (f"  {line}" for line in came.lines)
+    counted = f"{came.counted} {came.judged}"
+    return "\n".join([f"The claim: {claim}.", *([changed] if changed else []), *values, counted])
+
+
+def said_of_next(lab: Lab, case: int | None, opened: Collection[int], *, last: bool) -> str:
+    """Return the lines in which `./lab start` says what comes next: `case`, the first that isn't solved, or None; `opened`
+    are the cases whose changes the first try may have, `last` says that it has them all."""
+    if case is None:
+        return f"All cases are solved. ./lab report runs/{lab.name} writes what you hand in."
+    before = "" if last else "The cases ask what is behind it. "
+    next_case = f"{before}Next: ./lab run {lab.name} --case {case}   ({lab.case(case).symptom})"
+    movers = movers_of_first_try(lab, opened)
+    if not movers:
+        return f"{next_case}\nNo case that is left moves your first try."
+    return f"{next_case}\n{movers.capitalize()} can move your first try: ./lab start {lab.name} repeats it with what you found there."
 
 
 def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:

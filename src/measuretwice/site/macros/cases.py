@@ -23,9 +23,16 @@ from measuretwice.lab import (
 )
 from measuretwice.lab.schema.cases import FirstTry
 from measuretwice.lab.spoilers import cases_asked_about
-from measuretwice.runs.first_try_history import outcome_of
+from measuretwice.runs.first_try_history import (
+    FIGURE_SAID,
+    START,
+    outcome_of,
+    said_of,
+    said_of_next,
+)
+from measuretwice.runs.recorded import read_set
 from measuretwice.site.macros import LabContext, browser_run, macro
-from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
+from measuretwice.site.macros.blocks import UNSEARCHED, Block, day, hints_of_case, verbatim
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 SUMMARIES = {
@@ -331,6 +338,23 @@ def begin(context: LabContext) -> Block:
         "again. It repeats your first try with what you found, and prints what came of it each time."
     )
     return Block("\n\n".join(parts) + "\n")
+
+
+@macro("first_try_printed()")
+def first_try_printed(context: LabContext) -> Block:
+    """What `./lab start` prints at its end, of the recorded first try, and where that is from. An arrow is at the line with the
+    count."""
+    about = first_try_of(context.lab)
+    recorded = read_set(context.sets.set_folder(about.steps[0].of))
+    came = outcome_of(context.lab, about.shown, context.sets.runs(recorded.name))
+    figure = FIGURE_SAID.format(f"runs/{START}/{context.lab.name}/figure.html")
+    printed = said_of(about.claim, came).replace(came.counted, f"→ {came.counted}")
+    after = said_of_next(context.lab, 1, (), last=False)
+    block = verbatim(f"{printed}\n\n{figure}\n\n{after}", "text", wrapped=True)
+    return Block(
+        f"{block}\n\n`./lab start {context.lab.name}`, its last lines, of the runs in `sample-data/{context.folder}/{recorded.name}/` · "
+        f"Linux {recorded.kernel.split()[1]} · {day(recorded.recorded)}\n{{ .recorded {UNSEARCHED} }}\n"
+    )
 
 
 @macro("first_try_outcomes()")
