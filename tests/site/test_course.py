@@ -15,11 +15,12 @@ from all_cases import words_found
 from page_kinds import texts_of
 from recordings import runs_in_range
 
-from measuretwice.lab import published_labs
+from measuretwice.lab import first_try_of, published_labs
+from measuretwice.runs.first_try_history import outcome_of, said_of_next
 from measuretwice.site.build import add_cards
 from measuretwice.site.build_cache import PageFolder
 from measuretwice.site.macros import LabContext
-from measuretwice.site.macros.site import half_hours
+from measuretwice.site.macros.site import half_hours, hours_and_minutes
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)
@@ -75,7 +76,7 @@ def test_a_strangers_questions_are_answered_on_the_home_page(student: Path) -> N
         "./lab start mathis",
         "Why is my goodput too high?",
         "Is RED better than a FIFO?",
-        "Module 2 · 3 h 30 min · 6 cases",
+        f"Module 2 · {hours_and_minutes(LabContext(ROOT, LABS['buffers']).minutes)} · 6 cases",
     ):
         assert words in plain, words
     for page in ("reference/troubleshooting/", "modules/05-queues/results/", "modules/", "start/"):
@@ -132,8 +133,20 @@ def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) 
     for pitfall in LABS["mathis"].file.pitfalls:
         assert words_found([pitfall.title, pitfall.id], " ".join(steps)) == []
     assert steps[1].startswith("After case 1: ")
-    button = page.locator(".scatter button").bounding_box()
-    assert button["y"] + button["height"] < 900
+    # On a small laptop's screen the count is seen without scrolling.
+    for seen in (".scatter button", ".scatter .count"):
+        box = page.locator(seen).bounding_box()
+        assert box["y"] + box["height"] < 700, seen
+    assert page.locator(".hero pre").inner_text().strip().split("\n")[-1] == "./lab start mathis"
+
+
+def test_start_shows_what_the_command_prints(student: Path) -> None:
+    text = html.unescape((student / "start/index.html").read_text(encoding="utf-8"))
+    step = MATHIS.steps[0]
+    came = outcome_of(MATHIS.lab, first_try_of(MATHIS.lab).shown, MATHIS.runs(step))
+    assert f"→ {came.counted} {came.judged}" in text
+    assert said_of_next(MATHIS.lab, 1, (), last=False) in text
+    assert f"sample-data/{MATHIS.folder}/{step}/" in text
 
 
 def weight(response: Any) -> int:

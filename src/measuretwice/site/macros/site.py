@@ -154,12 +154,6 @@ def list_of_cases(context: LabContext) -> Block:
     )
 
 
-@macro("number")
-def number(context: LabContext) -> int:
-    """A lab's number, as its folder has it."""
-    return int(context.lab.folder.name.split("-")[0])
-
-
 @macro("n | hours_and_minutes", scope="filter")
 def hours_and_minutes(value: float) -> str:
     """Minutes as `4 h 10 min`."""
@@ -301,14 +295,14 @@ def address_in(settings: str) -> str:
 
 @macro('get_kit("mathis")', scope="site")
 def get_kit(site: SiteContext, name: str = "") -> Block:
-    """How to get the kit, in a line to be copied; with a lab's name, and to begin with that."""
+    """How to get the kit, in a line to be copied; with a lab's name, a second line begins with that."""
     address = kit_address(site)
-    begin = f" && ./lab start {site.lab(name).lab.name}" if name else ""
+    begin = f"\n./lab start {site.lab(name).lab.name}" if name else ""
     if address:
         return Block(f"```sh\ngit clone {address} measure-twice && cd measure-twice{begin}\n```\n")
     return Block(
         f"```sh\nunzip measure-twice.zip && cd measure-twice{begin}\n```\n\n"
-        "The kit is one archive. Ask whoever gave you this site for `measure-twice.zip`.\n"
+        "Ask whoever gave you this site for `measure-twice.zip`.\n"
         "{ .kit-says }\n"
     )
 

@@ -12,6 +12,7 @@ hundred losses is given twice: as it was recorded, and as the model foretells it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any
@@ -55,6 +56,26 @@ def share_by_window(context: LabContext, *who: str) -> Block:
         if isinstance(part, Number)
     ]
     return element("windows", data, windows_table(data))
+
+
+@macro("share_thumbnail()")
+def share_thumbnail(context: LabContext) -> str:
+    """The figure of `share_by_window` in small, for a card: the share against the buffer, both logarithmic, a mark for each run."""
+    sets = str(context.facts["windows_sets"]).split(", ")
+    points = windows_data(context, sets)["series"][0]["points"]
+    x = [math.log10(point["bytes"]) for point in points]
+    y = [math.log10(point["share"]) for point in points]
+    low, high = min(y), max(y)
+
+    def at(number: int) -> str:
+        across = 16 + 168 * (x[number] - min(x)) / (max(x) - min(x))
+        return f"{across:.0f},{84 - 68 * (y[number] - low) / (high - low):.0f}"
+
+    marks = "".join(
+        '<circle cx="{}" cy="{}" r="5"/>'.format(*at(n).split(",")) for n in range(len(x))
+    )
+    line = " ".join(at(n) for n in sorted(range(len(x)), key=x.__getitem__))
+    return f'<svg class="share" viewBox="0 0 200 100" aria-hidden="true"><polyline points="{line}"/>{marks}</svg>'
 
 
 def windows_data(context: LabContext, sets: Sequence[str]) -> dict[str, Any]:
