@@ -400,9 +400,9 @@ def netem_overflows(run: RunUnderTest) -> Finding | None:
                 "netem-limit",
                 f"{node}'s netem dropped {qdisc.drops} packets; its queue holds {qdisc.limit_packets}, and it draws no losses (tc)",
                 "room for all that the delay keeps in flight",
-                "A packet that is being delayed waits in netem's queue. What doesn't fit is dropped: the limit, over the delay, is then "
+                "A packet that is being delayed waits in netem's queue. What doesn't fit is dropped, so the limit over the delay is then "
                 f"the rate{f', here {most_bps / 1e6:.3g} Mbit/s' if most_bps < least_bps else ''}.",
-                symptom=f"{qdisc.drops} packets dropped, where none were meant to be",
+                symptom=f"{qdisc.drops} packets dropped, where none should be",
             )  # fmt: skip
     return None
 

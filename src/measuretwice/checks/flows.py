@@ -110,8 +110,8 @@ def terminated(run: RunUnderTest) -> Finding | None:
         f"cwnd over rate is {by_window_ms:.3g} ms, TCP's smallest round-trip time {least_ms:.3g} ms",
         f"no less than the path's, {path_ms:.3g} ms by ping",
         "No acknowledgement comes back sooner than the path allows. Something nearer ends the "
-        "connection and speaks to the server in its own way: what the sender's algorithm does is of that "
-        "first hop only.",
+        "connection and speaks to the server in its own way, so the sender's algorithm governs only that "
+        "first hop.",
         symptom="what ss says of the sender doesn't fit the path",
     )
 
@@ -212,8 +212,8 @@ def mixed_runs(run: RunUnderTest) -> Finding | None:
         "mixed-runs",
         f"{foreign:.0f} of {rows:.0f} rows have a window that this connection never had at that time (ss)",
         f"at most {FOREIGN_SHARE * rows:.0f}",
-        "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
-        "both together is.",
+        "Windows and rates of one table are from two runs. Each may be right, but no statement "
+        "about both together is.",
         symptom=f"{foreign:.0f} of {rows:.0f} rows of the table don't fit what ss printed at the same times",
     )
 
@@ -263,13 +263,13 @@ def large_packets(run: RunUnderTest) -> Finding | None:
     retransmits, drops = run.measured("retransmits"), run.measured("queue_drops")
     also = ""
     if retransmits and drops:
-        also = f"; {retransmits:.0f} segments sent again for {drops:.0f} drops"
+        also = f"; {retransmits:.0f} segments retransmitted for {drops:.0f} drops"
     return Finding(
         "offload",
         f"packets of {packet_bytes:.0f} B on average in the router's queue{also}",
         f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
-        "Several segments travel as one packet. The router drops them together and counts one: "
-        "neither its drops nor its queue are in the model's unit.",
+        "Several segments travel as one packet. The router drops them together and counts one, "
+        "so neither its drops nor its queue are in the model's unit.",
         symptom="what the router reports on its queue isn't possible on such a link",
     )
 
@@ -385,8 +385,8 @@ def halving_counter(run: RunUnderTest) -> Finding | None:
         "halving-counter",
         f"{counted:.0f} halvings counted{also}",
         f"{events:.0f}, by the kernel's own events",
-        "A window comes down over a whole round trip, in many steps with pauses between them. Who "
-        "takes a pause for a rise counts each step as a halving. There can't be more halvings than "
+        "A window comes down over a whole round trip, in many steps with pauses between them. If you "
+        "take a pause for a rise, you count each step as a halving. There can't be more halvings than "
         "losses.",
         symptom=f"{counted:.0f} halvings counted{also}",
     )

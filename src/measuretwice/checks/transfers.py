@@ -267,7 +267,7 @@ def ends_apart(run: RunUnderTest) -> Finding | Right | None:
                 f"{sent.bytes / 1e6:.4g} MB handed over and {received.bytes / 1e6:.4g} MB received ({transfer.source})",
                 "nearly as much received as sent",
                 "The sender counts what it hands to its own host, and most of that hadn't left when the test was over. The "
-                "sender's rate is none of the path's; the receiver's is of a test that is too short.",
+                "sender's rate isn't the path's, and the receiver's is from a test that is too short.",
                 severity="warning",
             )  # fmt: skip
     return Right("the sender's bytes against the receiver's") if looked else None
