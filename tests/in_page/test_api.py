@@ -146,6 +146,29 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     assert "a page draws none" in report
 
 
+def test_a_first_try_is_made_in_a_page_and_says_what_it_came_to(worker: Worker) -> None:
+    plan = worker.ask("plan_first_try", lab="queues", predicted="2 %")
+    assert [job["trial"] for job in plan["jobs"]] == [1, 21]
+    for job in plan["jobs"]:
+        worker.ask("begin", folder=job["folder"])
+        given = give(worker, f"05-queues/two-arms-once/trial-{job['trial']:02d}-seed1")
+        made = worker.ask("conclude", folder=job["folder"], given=given, said="")
+        assert all(file.startswith("start/queues/") for file in made["files"])
+    lines = worker.ask("finish")["said"].splitlines()
+    assert lines[0].startswith("pfifo_fast: goodput of both flows ")
+    assert "They are " in lines[2]
+    assert lines[3] == "You predicted: 2 %."
+    found = worker.ask("first_try", lab="queues")
+    assert [run["folder"] for run in found["runs"]] == [job["folder"] for job in plan["jobs"]]
+    # Its settings tell a cause.
+    assert all(not run["changes"] and not run["settings"] for run in found["runs"])
+    assert worker.ask("listing", lab="queues", folder=plan["jobs"][0]["folder"])["files"]
+    assert "- Prediction: 2 %" in (worker.runs / "queues/lab-book.md").read_text(encoding="utf-8")
+    worker.ask("forget", lab="queues")
+    assert worker.ask("first_try", lab="queues")["runs"] == []
+    assert not [*worker.runs.rglob("DONE")]
+
+
 def test_answers_written_on_a_page_are_in_the_report_saved_last(
     worker: Worker, tmp_path: Path
 ) -> None:

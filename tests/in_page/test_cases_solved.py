@@ -145,7 +145,7 @@ def test_what_an_answer_has_solved_is_no_fault_any_more(
     assert f"Case {case} is solved: answered right: " in said
     at_the_terminal = call_lab("check", *(worker.runs / lab.name / folder for folder in folders))
     assert at_the_terminal.returncode == 0, at_the_terminal.stdout
-    # A page can't repeat the first try, and says where that is done; a terminal is there.
+    # A page says where the first try is repeated; a terminal is there.
     repeats = f"./lab start {lab.name} repeats your first try"
     moves = case in first_try_cases(lab)
     assert (f"In a terminal, {repeats}" in said) is moves

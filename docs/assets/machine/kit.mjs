@@ -7,6 +7,9 @@ const RUNS = "/runs";
 const GIVEN = "/tmp/given.tar";
 const SAVED = "/tmp/saved.zip";
 const BOOK = "lab-book.md";
+// As src/measuretwice/runs/first_try_history.py calls them.
+const START = "start";
+const STATES = "steps.json";
 
 let python = null;
 let api = null;
@@ -69,7 +72,7 @@ async function restore(lab) {
   if (!restored_names.has(lab)) restored_names.set(lab, new Set());
   for (const name of names) {
     if (name.endsWith(BOOK)) await restore_book(lab, name);
-    else if (!restored_names.get(lab).has(name)) await bring(name, name);
+    else if (!restored_names.get(lab).has(name)) await bring(name, place_of(lab, name));
     restored_names.get(lab).add(name);
   }
 }
@@ -78,6 +81,20 @@ async function bring(name, place) {
   const value = await kept_value(name);
   if (!value) return;
   for (const [file, bytes] of Object.entries(unpack(new Uint8Array(value.tar)))) write(`${RUNS}/${place}/${file}`, bytes, value.at);
+}
+
+// A first try's runs are beside the labs' own, as ./lab start has them, and the list of its states with them.
+function place_of(lab, name) {
+  const first_try = `${lab}/${START}/`;
+  if (!name.startsWith(first_try)) return name;
+  return name === first_try + STATES ? `${START}/${lab}` : `${START}/${lab}/${name.slice(first_try.length)}`;
+}
+
+async function keep_states(lab) {
+  const path = `${RUNS}/${START}/${lab}/${STATES}`;
+  if (!python.FS.analyzePath(path).exists) return;
+  await keep(`${lab}/${START}/${STATES}`, { at: Date.now(), tar: pack({ [STATES]: python.FS.readFile(path) }).buffer });
+  restored_names.get(lab)?.add(`${lab}/${START}/${STATES}`);
 }
 
 function book_text(lab) {
@@ -121,17 +138,23 @@ function with_lab(lab, work) {
 }
 
 async function keep_run(lab, folder, files) {
-  const top = `${lab}/${folder}/`;
+  const is_first_try = files[0].startsWith(`${START}/`);
+  const top = is_first_try ? `${START}/${lab}/${folder}/` : `${lab}/${folder}/`;
+  const name = is_first_try ? `${lab}/${START}/${folder}` : `${lab}/${folder}`;
   const tar = pack(Object.fromEntries(files.map((file) => [file.slice(top.length), python.FS.readFile(`${RUNS}/${file}`)])));
-  await keep(`${lab}/${folder}`, { at: Date.now(), tar: tar.buffer });
-  restored_names.get(lab)?.add(`${lab}/${folder}`);
+  await keep(name, { at: Date.now(), tar: tar.buffer });
+  restored_names.get(lab)?.add(name);
 }
 
 const is_kept = (lab, folder, files) => keep_run(lab, folder, files).then(() => true, () => false);
 
 const works = {
   open,
-  ask: ({ what, request, lab }) => (lab ? with_lab(lab, () => ask(what, request)) : ask(what, request)),
+  ask: ({ what, request, lab }) => (lab ? with_lab(lab, async () => {
+    const answer = ask(what, request);
+    if (what === "finish") await keep_states(lab).catch(() => {});
+    return answer;
+  }) : ask(what, request)),
   /** What a trial's machine needs; or {is_made, is_kept, said}, where its run needs none. */
   begin: ({ lab, folder }) => with_lab(lab, async () => {
     const { files_of_run, ...rest } = ask("begin", { folder });

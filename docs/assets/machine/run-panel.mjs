@@ -1,7 +1,7 @@
 // "Run it here": a trial of the kit in this page, from its settings to a folder that can be handed in.
 //
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
-// kind: "first", a case's first try; "fix", a student's own changes to it; "show", the case as it is fixed; "trials".
+// kind: "start", a lab's first try; "first", a case's; "fix", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, has_written, hint_button, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
@@ -115,6 +115,7 @@ const INTRODUCTION = {
   fix: "Change a setting here, or the number of runs, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
+  start: "A Linux kernel in this page makes your first try.",
 };
 
 /** Save all that this browser keeps of a lab as one archive; `done` says what came of it. */
@@ -197,9 +198,11 @@ class Panel {
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
       this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
     }
-    this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
+    for (const [setting, value] of Object.entries(this.asked.preset || {})) this.add_row(setting, value);
+    // A first try is as the lab book has it.
+    if (this.asked.kind !== "start") this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
     // A case is shown with as many runs as its fix has.
-    if (this.asked.kind !== "show") this.settings.append(field("repeat", `How many runs${this.asked.runs > 1 ? " of each trial" : ""}, with this seed and those after it`, this.repeat));
+    if (!["show", "start"].includes(this.asked.kind)) this.settings.append(field("repeat", `How many runs${this.asked.runs > 1 ? " of each trial" : ""}, with this seed and those after it`, this.repeat));
     // How long it takes, and what a terminal is to be told, follows from what is filled in.
     this.settings.addEventListener("input", () => this.tell());
     if (this.asked.dealt) this.run.after(this.offer_dealt());
@@ -251,12 +254,12 @@ class Panel {
   async offer_kept() {
     this.save_buttons.replaceChildren();
     const { lab, kind } = this.asked;
-    const begins = kind === "trials" ? "trial-" : `case-${String(this.asked.case).padStart(2, "0")}-`;
+    const begins = kind === "trials" ? "trial-" : kind === "start" ? "start/" : `case-${String(this.asked.case).padStart(2, "0")}-`;
     const names = await kept_names(lab).catch(() => []);
     const are_mine = kind !== "show" && names.some((name) => name.startsWith(`${lab}/${begins}`));
     const of_lab = panels.filter((panel) => panel.asked.lab === lab);
     const is_first = of_lab[0] === this;
-    if (this.shown || !names.length || !(is_first || (are_mine && kind === "trials"))) return;
+    if (this.shown || !names.length || !(is_first || (are_mine && ["trials", "start"].includes(kind)))) return;
     const look = async () => {
       button.disabled = true;
       this.step("Starting Python. A few seconds.");
@@ -328,6 +331,7 @@ class Panel {
   /** What does the same in a terminal. */
   command() {
     const { lab, kind, trials } = this.asked;
+    if (kind === "start") return `./lab start ${lab}`;
     const what = kind === "trials" ? `--trials ${trials}` : `--case ${this.asked.case}`;
     const option = (name, input) => (input.value !== "" && input.checkValidity() ? ` --${name} ${Number(input.value)}` : "");
     const changes = this.changes().map((change) => ` --set ${/[^\w.=:,+/-]/.test(change) ? `'${change.replaceAll("'", "'\\''")}'` : change}`).join("");
@@ -341,14 +345,14 @@ class Panel {
     return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, words);
   }
 
-  add_row() {
+  add_row(setting = "", chosen = "") {
     const parameters = { ...loads.parameters[this.asked.lab], ...this.asked.also };
     const usual = Object.keys(parameters).sort();
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
-    const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
+    const value = h("input", { id: this.id(`value-${number}`), value: chosen, "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
     const names = h("datalist", { id: this.id(`names-${number}`) }, ...usual.map((option) => h("option", { value: option })));
-    const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
+    const name = h("input", { id: this.id(`name-${number}`), value: setting, list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
       autocapitalize: "none", spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
       const parameter = parameters[name.value];
@@ -408,7 +412,8 @@ class Panel {
     const { lab, kind, trials } = this.asked;
     const request = { lab, changes: this.changes() };
     if (kind === "trials") request.trials = trials;
-    else Object.assign(request, { case: this.asked.case, show_me: kind === "show", predicted: this.predicted ? this.predicted.value.trim() : kept_answer(this.asked, "prediction") });
+    else if (kind === "start") return { lab, predicted: this.kept_prediction() };
+    else Object.assign(request, { case: this.asked.case, show_me: kind === "show", predicted: this.predicted ? this.predicted.value.trim() : this.kept_prediction() });
     if (!this.seed.checkValidity()) {
       this.refuse(`The seed is a whole number from ${this.seed.min} to ${this.seed.max}.`);
       this.seed.focus();
@@ -426,6 +431,11 @@ class Panel {
       return null;
     }
     return request;
+  }
+
+  /** What was written down on the page, of the case or of the first try. */
+  kept_prediction() {
+    return kept_answer(this.asked.kind === "start" ? { ...this.asked, case: "start" } : this.asked, "prediction");
   }
 
   cancel() {
@@ -465,7 +475,7 @@ class Panel {
     this.step("Starting Python, which plans the run and reads its output. A few seconds.");
     const kit = await open_kit();
     this.still_wanted();
-    const plan = await kit.ask("plan", request);
+    const plan = await kit.ask(this.asked.kind === "start" ? "plan_first_try" : "plan", request);
     this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
@@ -533,7 +543,7 @@ class Panel {
     this.handle.cancel = null;
     this.learn(job, (performance.now() - begun) / 1e3 - held, reached_s);
     this.step(todo > 1 ? `${label}: reading what the tools printed.` : "Reading what the tools printed.", todo > 1 ? (done + 1) / todo : undefined);
-    const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
+    const predicted = this.predicted ? "" : this.kept_prediction();
     this.unkept_unless(await kit.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
     this.made += 1;
   }
@@ -546,8 +556,8 @@ class Panel {
 
   async show(kit, folders) {
     const { lab, kind, trials } = this.asked;
-    const results = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
-    const belongs = this.shows_all ? () => true : { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, fix: () => true, trials: () => true }[kind];
+    const results = kind === "start" ? await kit.ask("first_try", { lab }) : await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
+    const belongs = this.shows_all ? () => true : { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, fix: () => true, trials: () => true, start: () => true }[kind];
     const runs = results.runs.filter(belongs);
     const left_out = results.left_out.map((line) => h("p", {}, line));
     if (!runs.length) {
@@ -583,14 +593,15 @@ class Panel {
         ...runs.map((run, n) => h("option", { value: run.folder, selected: run === chosen() }, `run ${n + 1}`)))]
       : [];
     this.results.replaceChildren(
-      ...(this.outcome ? [h("p", { class: "here-said" }, this.outcome)] : []),
+      ...(this.outcome || "").split("\n").filter(Boolean).map((line) => h("p", { class: "here-said" }, line)),
       table_of_runs(results.headings, runs, results.asked),
       ...left_out,
       ...(this.unkept ? [h("p", {}, this.unkept)] : []),
       h("div", { class: "here-buttons" }, ...choose,
         button("What the tools printed", () => this.files(kit, chosen(), look)),
         button("Over time", async () => over_time(await kit.ask("over_time", { lab, folder: chosen().folder }))),
-        button("Is something off?", () => this.check(kit, runs, checked(), null, look, reads), reads),
+        // What is off in a first try, its cases ask.
+        ...(kind === "start" ? [] : [button("Is something off?", () => this.check(kit, runs, checked(), null, look, reads), reads)]),
         ...this.save_and_forget()),
       this.done, detail);
   }

@@ -178,10 +178,12 @@ class OpenedTry:
         if words:
             self.book.add_first_try("Prediction", words)
 
-    def note_results(self, root: Path, results: Sequence[Result], predicted: str) -> StartedTry:
+    def note_results(
+        self, root: Path | None, results: Sequence[Result], predicted: str
+    ) -> StartedTry:
         """Keep what the runs came to, in the book and beside the runs; return it.
 
-        Where the kit has the recorded steps, the figure with the student's marks is written, too.
+        Where the kit in `root` has the recorded steps, the figure with the student's marks is written, too; a page draws none.
         """
         came = outcome_of(self.lab, self.plan.shown, list(results))
         names = tuple(result.run_dir.name for result in results)
@@ -189,7 +191,8 @@ class OpenedTry:
         state = replace(self, tries=with_try(self.tries, this))
         write_tries(self.folder, state.tries)
         self.book.add_first_try("Run", f"{this.after}: {came.brief}")
-        return StartedTry(state, came, list(results), _write_figure(root, state))
+        figure = _write_figure(root, state) if root else None
+        return StartedTry(state, came, list(results), figure)
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,18 @@ class StartedTry:
     came: Outcome
     results: list[Result]
     figure: Path | None
+
+    @property
+    def lines(self) -> list[str]:
+        """Return it as a page has it, after the claim: what solved cases changed, what came of it, and all states so far."""
+        state, own = self.state, self.state.own_tries
+        lines = [*changes_by_cases(state.lab, state.plan).splitlines()]
+        lines += [f"{line}." for line in self.came.lines]
+        lines.append(f"{self.came.counted} {self.came.judged}")
+        if state.predicted and not state.plan.cases:
+            lines.append(f"You predicted: {state.predicted.rstrip('.')}.")
+        lines += [f"{so_far(own)}."] if len(own) > 1 else []
+        return [*lines, state.about.found] if state.plan.last else lines
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `./lab start --json` prints it. Settings aren't in it: they tell causes."""

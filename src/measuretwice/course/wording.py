@@ -277,9 +277,9 @@ def answered_lines(question: Question, *, in_page: bool = False) -> list[str]:
 
 
 def _repeats_first_try(lab: str, *, in_page: bool) -> str:
-    """Say how the first try is repeated with what was found, which only a terminal can do."""
-    begin = "In a terminal, " if in_page else ""
-    return f"{begin}./lab start {lab} repeats your first try with what you found."
+    """Say how the first try is repeated with what was found: by a command, or on the page that it was made on."""
+    how = f"./lab start {lab} repeats your first try with what you found"
+    return f"In a terminal, {how}; so does the module's front page." if in_page else f"{how}."
 
 
 def _solved(outcome: CaseSolved, *, in_page: bool) -> list[str]:

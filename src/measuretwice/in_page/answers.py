@@ -233,6 +233,11 @@ def _run_to_json(lab: Lab, result: Result) -> RunAnswer:
     }
 
 
+def without_settings(run: RunAnswer) -> RunAnswer:
+    """Return a run without its settings, and without what judges it by these."""
+    return {**run, "changes": {}, "settings": {}, "verdict": None, "expectations": []}
+
+
 def _answer(lab: Lab, result: Result) -> str | None:
     """None where no measured value answers a case's question, and where it is the goodput that the table has anyhow."""
     asked = lab.case(result.case).predict if result.case else None

@@ -28,13 +28,15 @@ from measuretwice.course.case import (
 from measuretwice.course.findings import Document, check_live, check_one, check_together
 from measuretwice.course.judging import Questions
 from measuretwice.course.lab_books import CaseBooks, note_live_outcome, without
+from measuretwice.course.progress import open_try
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import finished
 from measuretwice.in_page import answers
 from measuretwice.in_page.answers import ArchiveAnswer
-from measuretwice.in_page.machine import PagesMachine, Task, begin_live, keep_live_files
+from measuretwice.in_page.machine import PagesMachine, Task, TryTask, begin_live, keep_live_files
 from measuretwice.in_page.storage import WRITTEN, RunStore, note_written, pack
 from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
+from measuretwice.runs.first_try_history import START, read_tries, results_of_try, tries_folder
 from measuretwice.runs.result import read_result
 from measuretwice.view import words
 from measuretwice.view.over_time import read_over_time
@@ -55,7 +57,7 @@ class PageApi:
     def requests(self) -> dict[str, Callable[..., Mapping[str, Any]]]:
         """The requests that can be made, by name."""
         return {
-            "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
+            "plan": self.plan, "plan_first_try": self.plan_first_try, "dealt": self.dealt, "first_try": self.first_try, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "judge": self.judge, "show": self.show, "over_time": self.over_time,
             "results": self.results, "archive": self.archive, "note": self.note, "forget": self.forget,
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
@@ -132,6 +134,25 @@ class PageApi:
             "jobs": [answers.job_to_json(job) for job in jobs],
             "seed": first,
             "dealt": wording.dealt_values(case_run) if case_run else "",
+        }
+
+    def plan_first_try(self, *, lab: str, predicted: str = "") -> answers.PlanAnswer:
+        """Return the trials of a lab's first try, as `./lab start` reads them; the next requests are about these.
+
+        UserError where they can't be run here.
+        """
+        loaded = load_lab(self._root, lab)
+        opened = open_try(loaded, self._runs, None)
+        batch = open_batch(self._root, loaded, self._runs / START, self._machine)
+        task = self._task = TryTask(loaded, batch, {}, None, None, predicted, opened=opened)
+        task.add_all()
+        jobs = list(task.jobs.values())
+        if problems := self._machine.problems(loaded, [job.plan for job in jobs]):
+            raise UserError("; ".join(problems))
+        return {
+            "jobs": [answers.job_to_json(job) for job in jobs],
+            "seed": opened.seed,
+            "dealt": "",
         }
 
     def dealt(self, *, lab: str, case: int, seed: int | None = None) -> answers.DealtAnswer:
@@ -232,6 +253,20 @@ class PageApi:
             "solved": self._solved(loaded),
         }
 
+    def first_try(self, *, lab: str) -> answers.ResultsAnswer:
+        """Return the runs of the lab's first try, as it was made last, without their settings: these tell causes."""
+        loaded = load_lab(self._root, lab)
+        folder = tries_folder(self._runs, loaded)
+        results = results_of_try(folder, tries[-1], loaded) if (tries := read_tries(folder)) else []
+        table = answers.results_to_json(loaded, results, None)
+        table["runs"] = [answers.without_settings(run) for run in table["runs"]]
+        return {**table, "left_out": [], "solved": self._solved(loaded)}
+
+    def _folder_of(self, lab: str, run: str) -> Path:
+        """A run's folder, of the lab's own runs or of its first try's."""
+        own = self._runs / lab / run
+        return own if own.is_dir() else self._runs / START / lab / run
+
     def _solved(self, lab: Lab) -> dict[str, str]:
         """By what each case is solved that is, in the lab book's words: the outcome, and what was changed for it."""
         notes = LabBook(self._runs / lab.name, lab).all_notes()
@@ -294,14 +329,14 @@ class PageApi:
 
     def listing(self, *, lab: str, folder: str) -> words.Listing:
         """Return what `./lab show RUN` lists."""
-        with opened(self._runs / lab / folder) as source:
+        with opened(self._folder_of(lab, folder)) as source:
             return words.listing(source, source.of_node(None))
 
     def show(
         self, *, lab: str, folder: str, what: str
     ) -> answers.TextAnswer | answers.BlocksAnswer:
         """Return what `./lab show RUN WHAT` shows of a word's files, or a file's text."""
-        with opened(self._runs / lab / folder) as source:
+        with opened(self._folder_of(lab, folder)) as source:
             word = words.BY_NAME.get(what)
             if word is None:
                 return {"text": next(f for f in source.files if f.name == what).read()}
@@ -314,7 +349,7 @@ class PageApi:
     def over_time(self, *, lab: str, folder: str) -> answers.OverTimeAnswer:
         """Return what `./lab plot --over-time` draws, as lists."""
         return answers.over_time_to_json(
-            read_over_time(self._root, self._runs / lab / folder, None)
+            read_over_time(self._root, self._folder_of(lab, folder), None)
         )
 
     # --- live ------------------------------------------------------------------------------------
@@ -380,8 +415,10 @@ class PageApi:
 
     def forget(self, *, lab: str) -> dict[str, Any]:
         """Delete all of a lab's. Return nothing."""
-        folder = self._runs / load_lab(self._root, lab).name
-        shutil.rmtree(folder, ignore_errors=True)
+        loaded = load_lab(self._root, lab)
+        folder = self._runs / loaded.name
+        for place in (folder, tries_folder(self._runs, loaded)):
+            shutil.rmtree(place, ignore_errors=True)
         self._store.forget(folder)
         return {}
 

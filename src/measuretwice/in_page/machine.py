@@ -22,6 +22,7 @@ from measuretwice.course.case import (
     live_plan,
     read_changes,
 )
+from measuretwice.course.progress import OpenedTry
 from measuretwice.course.wording import measured_of_case, prediction_compared
 from measuretwice.execute.batch import Batch, odd_trials, without_edges
 from measuretwice.execute.job import Job, finished, run_job
@@ -188,3 +189,28 @@ class Task:
 
     def _results(self) -> Iterable[Result]:
         return finished(list(self.jobs.values())).values()
+
+
+@dataclass
+class TryTask(Task):
+    """A lab's first try, `opened` as it stands: its trials, with what the solved cases have changed in it."""
+
+    opened: OpenedTry = field(kw_only=True)
+
+    def add_all(self) -> None:
+        """Add its trials."""
+        self.jobs = {job.folder.name: job for job in self.opened.jobs(self.batch)}
+
+    def predict(self, words: str) -> None:
+        self.predicted = words
+
+    def conclude(self) -> str:
+        """Note what it came to, in the lab book and beside its runs; return that in lines."""
+        opened = self.opened
+        # Another tab may have forgotten all of the lab meanwhile.
+        opened.book.open(opened.seed)
+        if not (predicted := opened.book.first_try().prediction or opened.predicted):
+            predicted = self.predicted or ""
+            opened.note_prediction(predicted)
+        started = opened.note_results(None, list(self._results()), predicted)
+        return "\n".join(started.lines)

@@ -18,7 +18,15 @@ from measuretwice.backends.browser import COST, MEMORY_BYTES, fitted_memory, pac
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.book.prediction import quantity_of
 from measuretwice.execute.batch import likely_seconds
-from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
+from measuretwice.lab import (
+    Lab,
+    StageName,
+    Value,
+    first_try_of,
+    plan_try,
+    select_trials,
+    trial_params,
+)
 from measuretwice.lab.schema.network import Step
 from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.site.machine import settings_for_pages
@@ -33,12 +41,13 @@ Params = dict[str, Value]
 FIRST_WAY = "virtual kernel"
 
 
-@macro('browser_run("5,6")')
-def browser_run(context: LabContext, trials: str) -> Block:
-    """Where a page runs trials itself; nothing on a site without the browser's machine."""
+@macro('browser_run("5,6", fifo_packets=100)')
+def browser_run(context: LabContext, trials: str, **changes: Value) -> Block:
+    """Where a page runs trials itself, with these changes filled in; nothing on a site without the browser's machine."""
     numbers = select_trials(context.lab, trials)
-    runs = [trial_params(context.lab, number) for number in numbers]
-    return Block(_run_panel(context, runs, kind="trials", trials=trials))
+    runs = [trial_params(context.lab, number, changes=changes) for number in numbers]
+    asked: dict[str, Any] = {"preset": changes} if changes else {}
+    return Block(_run_panel(context, runs, kind="trials", trials=trials, **asked))
 
 
 def stage_run(context: LabContext, name: str, stage: StageName) -> str:
@@ -73,6 +82,14 @@ def extra_seconds(context: LabContext, name: str) -> float:
         recorded_s = sum(map(context.sets.real_s, context.sets.runs(like)))
         longer += max(0.0, _page_seconds(context, runs, like) - recorded_s)
     return longer
+
+
+def try_run(context: LabContext) -> str:
+    """Where a page makes a lab's first try itself; what solved cases change in it is planned there."""
+    lab = context.lab
+    plan = plan_try(lab, ())
+    runs = [trial_params(lab, trial, changes=plan.changes) for trial in plan.trials] * plan.repeat
+    return _run_panel(context, runs, first_try_of(lab).steps[0].of, kind="start")
 
 
 def unlisted_settings(context: LabContext, name: str) -> dict[str, Parameter]:

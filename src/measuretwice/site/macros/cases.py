@@ -322,9 +322,9 @@ def begin(context: LabContext) -> Block:
     ]
     if context.runs_here:
         parts.append(
-            "Without a terminal, begin with the first case below. On its page choose the tab *in this page*, and press *Run it here*: "
-            "[nothing is installed](../../start/browser.md)."
+            "Without a terminal, make it in this page: [nothing is installed](../../start/browser.md)."
         )
+        parts.append(browser_run.try_run(context))
     if context.sets.is_recorded(step.of):
         outcome = outcome_of(context.lab, about.shown, context.sets.runs(step.of))
         parts += [
@@ -334,7 +334,7 @@ def begin(context: LabContext) -> Block:
             FOLD_END,
         ]
     parts.append(
-        f"The cases ask what is behind it, and {movers_of_first_try(context.lab)} can move it. When you have solved these, run the same command "
+        f"The cases ask what is behind it, and {movers_of_first_try(context.lab)} can move it. When you have solved these, do the same "
         "again. It repeats your first try with what you found, and prints what came of it each time."
     )
     return Block("\n\n".join(parts) + "\n")
