@@ -129,7 +129,7 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     assert worker.ask("results", lab="mathis", case=5)["solved"] == answer["solved"]
     found = worker.ask("results", lab="mathis", case=5)
     assert [run["changes"] for run in found["runs"]] == [{}, {"mtu_bytes": "4352"}]
-    second = ["Changed", "Prediction", "Run", "Diagnosis", "Outcome"]
+    second = ["Changed", "Run", "Diagnosis", "Outcome"]
     assert kinds_of(worker, 5) == ["Prediction", "Run", "Hint", *second]
     # Of three runs a report has a figure where something can draw it: a page can't.
     worker.run("mathis", "01-mathis/case-04-broken", case=4, seed=1)
