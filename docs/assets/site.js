@@ -64,6 +64,14 @@
     measureTwice.progress(place);
   }
 
+  // <div class="key-points">: all cases' key points, with a field that finds one.
+  async function key_points() {
+    const place = document.querySelector("div.key-points");
+    if (!place) return;
+    await load("key-points.js");
+    measureTwice.key_points(place);
+  }
+
   // <div class="here" data-here='{"lab": "mathis", "case": 5, ...}'></div>: a page that runs trials itself.
   async function runs_here() {
     await panels("div.here[data-here]", "run-panel");
@@ -248,7 +256,7 @@
     fields();
     contents();
     choose_tabs();
-    for (const work of [interactive, notebooks, judgements, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
+    for (const work of [interactive, notebooks, judgements, progress, key_points, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -122,6 +122,10 @@ def found_by_search(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
     place = f"{case_place(lab, pitfall)}/"
     parts = [part for part in index_of(student) if part["location"].startswith(place)]
     assert any("Predict" in part["title"] for part in parts)
+    # The page of all key points names every cause: the search knows only that it is there.
+    parts += [
+        part for part in index_of(student) if part["location"].startswith("modules/key-points/")
+    ]
     for part in parts:
         yield part["location"], f"{part['title']} {part['text']}"
 

@@ -25,7 +25,7 @@ from measuretwice.lab.schema import SCHEMA_FILE
 from measuretwice.site import print as paper
 from measuretwice.site import reference
 from measuretwice.site.build_cache import BuildCache, PageFolder, build_cache, digest_of, made_once
-from measuretwice.site.layouts import described
+from measuretwice.site.layouts import described, front_matter
 from measuretwice.site.machine import add_machine, find_parts
 from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.macros.cases import case_page, questions
@@ -70,7 +70,9 @@ class Site:
 
     def add(self, template: Path, page: str, **extra: Any) -> None:
         """Add the page that a template makes, unless it is there; UserError for what is wrong in it."""
-        if not (self.cache.is_fresh(page, template) and self.pages.keep(page)):
+        others = front_matter(template.read_text(encoding="utf-8")).get("reads")
+        also = sorted((self.context.root / "docs").glob(others)) if others else []
+        if not (self.cache.is_fresh(page, template, *also) and self.pages.keep(page)):
             self.write(page, self.renderer.render(template, page, **extra))
 
     def write(self, page: str, text: str) -> None:

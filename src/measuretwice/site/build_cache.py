@@ -111,9 +111,10 @@ class BuildCache:
         self._inputs, self._before = _digest_of_inputs(root) + also, before
         self.now: dict[str, str] = {}
 
-    def is_fresh(self, page: str, template: Path) -> bool:
-        """Return whether the page is up to date; note its digest for the next time."""
-        self.now[page] = digest_of(self._inputs, template)
+    def is_fresh(self, page: str, template: Path, *also: Path) -> bool:
+        """Return whether the page is up to date, which follows from its template and `also` from those; note its digest for the
+        next time."""
+        self.now[page] = digest_of(self._inputs, template, *also)
         return self._before.get(page) == self.now[page]
 
 

@@ -19,8 +19,9 @@ STEPS = ("Where to look", "What to compare", "The cause")
 # in each page's weight.
 UNSEARCHED = 'data-search-exclude="true"'
 
-# How a case's hints begin.
+# How a case's hints begin, and what stands below them.
 OF_HINTS = '<section class="hints"'
+STUCK = "[Still stuck?](../../start/stuck.md)"
 
 
 # A caption's number, and the same said to screen readers; 0 until the page numbers them.
@@ -84,7 +85,7 @@ def folded_hints(hints: Sequence[str]) -> Block:
 def hints_of_case(case: str, hints: Sequence[str]) -> Block:
     """Return the hints of one `case` ("mathis 5"). The search leaves them out: they would tell the cause."""
     return Block(
-        f'{OF_HINTS} data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded_hints(hints)}\n</section>\n'
+        f'{OF_HINTS} data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded_hints(hints)}\n{STUCK}\n\n</section>\n'
     )
 
 

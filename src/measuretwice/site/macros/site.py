@@ -16,8 +16,9 @@ from measuretwice.runs.recorded import read_set, set_folders, still_verified, ve
 from measuretwice.runs.result import Result
 from measuretwice.site import navigation, reference
 from measuretwice.site.drawings.maps import Module, Part, draw_course, draw_parts
+from measuretwice.site.layouts import split
 from measuretwice.site.macros import LabContext, SiteContext, macro
-from measuretwice.site.macros.blocks import Block, in_words, verbatim
+from measuretwice.site.macros.blocks import UNSEARCHED, Block, in_words, indented, verbatim
 from measuretwice.site.macros.cases import case_heading, case_page
 
 # How pages name the language of a recorded file.
@@ -69,6 +70,50 @@ def glossary(site: SiteContext) -> Block:
         anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
         parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
     return Block("\n".join(parts))
+
+
+@macro("key_points()", scope="site")
+def key_points(site: SiteContext) -> Block:
+    """What each case leaves behind, as its own page ends: symptom, check and habit, and its question about elsewhere with the answer
+    from `docs/includes/elsewhere.md`. A fold for each module, whose heading the search leaves out: it all tells causes."""
+    answers = split((site.root / "docs/includes/elsewhere.md").read_text(encoding="utf-8"))
+    parts = []
+    for context in course(site):
+        lab = context.lab
+        if not lab.file.pitfalls:
+            continue
+        title = lab.name.capitalize()
+        cards = "\n\n".join(
+            _key_point(site, context, case.id, answers.get(f"{lab.name} {case.id}", ""))
+            for case in lab.file.pitfalls
+        )
+        parts.append(
+            f"## {title} {{ #{lab.name} {UNSEARCHED} }}\n\n"
+            f'<details class="abstract" markdown="1">\n<summary>{title}: what its {len(lab.file.pitfalls)} cases leave '
+            f"behind, which names their causes</summary>\n\n{cards}\n\n</details>\n"
+        )
+    return Block('<div class="key-points" markdown="1">\n\n' + "\n".join(parts) + "\n</div>\n")
+
+
+def _key_point(site: SiteContext, context: LabContext, case: str, answer: str) -> str:
+    """One case's card; UserError where its page has no key points, or one with words in braces, which only that page can fill in."""
+    module, page = context.lab.folder.name, case_page(context, case)
+    path = site.root / "docs/modules" / module / page
+    text = split(path.read_text(encoding="utf-8")).get("Key points", "")
+    points, _, question = text.partition("**Elsewhere**: ")
+    if not question or not answer or "{{" in text:
+        raise UserError(
+            f"{path}: its key points need three points and a question, '**Elsewhere**: ...', as they are to be read, and "
+            f"docs/includes/elsewhere.md an answer below '## {context.lab.name} {case}'"
+        )
+    number, symptom = case_heading(context, case).split(": ", 1)
+    card = (
+        f"**[{number}]({page})**: {symptom}\n{{ .key-point__case }}\n\n{points.strip()}\n\n"
+        f'<div class="key-point__elsewhere" markdown="1">\n\n**Elsewhere**: {question.strip()}\n\n'
+        f'??? success "Answer"\n\n{indented(answer, " " * 4)}\n\n</div>'
+    )
+    card = re.sub(r"\]\((?![a-z]+:|#|/)", f"]({module}/", card)
+    return f'<div class="key-point" markdown="1">\n\n{card}\n\n</div>'
 
 
 @macro("feedback", scope="site")
