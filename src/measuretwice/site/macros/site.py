@@ -61,8 +61,9 @@ def fields_table(site: SiteContext, part: str, example: Result | None = None) ->
 
 @macro("glossary()", scope="site")
 def glossary(site: SiteContext) -> Block:
-    """The words of the field that pages explain on hover, as a list with an anchor each."""
-    text = (site.root / "docs/includes/glossary.md").read_text(encoding="utf-8")
+    """The words that pages explain on hover, and the kit's own that read like others, as a list with an anchor each."""
+    texts = (site.root / "docs/includes" / name for name in ("glossary.md", "kit-words.md"))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in texts)
     entries = re.findall(r"^\*\[([^\]]+)\]: *(.+)$", text, re.MULTILINE)
     entries.sort(key=lambda entry: entry[0].lower())
     parts = []
