@@ -39,11 +39,12 @@ def test_what_is_missing_is_found() -> None:
 
 
 def test_pages_say_what_memory_modules_take() -> None:
-    page = (FOLDER.parents[1] / "start/browser.md").read_text("utf-8")
-    for module, words in (
-        ("machine.mjs", "The Linux inside has {} MB of memory"),
-        ("page.mjs", "about {} MB of memory"),
+    for module, name, words in (
+        ("machine.mjs", "reference/browser-machine.md", "The Linux inside has {} MB of memory"),
+        ("page.mjs", "reference/browser-machine.md", "about {} MB of memory"),
+        ("page.mjs", "start/browser.md", "about {} MB of memory"),
     ):
+        page = (FOLDER.parents[1] / name).read_text("utf-8")
         found = re.search(r"MEMORY_MB = (\d+);", (FOLDER / module).read_text("utf-8"))
         assert found
         assert words.format(found[1]) in page
