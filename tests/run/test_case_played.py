@@ -38,11 +38,12 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
 
     # The last hint tells the cause: no keystroke leads to it, but any guess does.
     last = ("check", str(run), "--hint", "3")
-    in_pipe = lab(*last)
+    in_pipe, as_json = lab(*last), lab(*last, "--json")
     skipped = lab_on_terminal(
         *last, answers=[("no hint yet", "x\n"), ("three words or more", "\n")]
     )
-    for code, said in ((in_pipe.returncode, in_pipe.stdout + in_pipe.stderr), skipped):
+    piped = [(done.returncode, done.stdout + done.stderr) for done in (in_pipe, as_json)]
+    for code, said in (*piped, skipped):
         assert code == 2, said
         assert "--hint 3 --diagnosis 'WORDS'" in said
         assert LAST_HINT not in said
@@ -54,6 +55,7 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     assert "- Diagnosis: no idea at all\n- Hint: 3\n" in book.read_text()
     # Once told, it is told again.
     assert LAST_HINT in lab(*last).stdout
+    assert LAST_HINT in lab(*last, "--json").stdout
     book.write_text(book.read_text() + "\nIt was the interfaces, at last.\n")
     # Without --seed the book's own is taken.
     own = lab("run", "mathis", "--case", "5", "--set", "mtu_bytes=4352", *out)

@@ -76,7 +76,7 @@ def check(
             terminal.complain(["an archive's lab book stays as it is; unpack it to note hints"])
         _complain(check, check.look(targets))
         _take_diagnosis(check, diagnosis)
-        if not as_json and not check.places.archives:
+        if not check.places.archives:
             _take_hint(check.books, hint)
         _complain(check, check.leave_out_empty())
         documents = check.read(DeclaredRun(lab_name, trial, changes))
