@@ -73,7 +73,7 @@ KINDS: dict[str, dict[str, float]] = {
         "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "usec": 1e-3, "microseconds": 1e-3, "ns": 1e-6,
     },
     "count": dict.fromkeys(
-        ["packet", "packets", "pkt", "pkts", "segment", "segments", "loss", "losses", "drop", "drops", "ping", "pings"], 1.0
+        ["packet", "packets", "pkt", "pkts", "segment", "segments", "loss", "losses", "drop", "drops", "ping", "pings", "row", "rows"], 1.0
     ),
     "ratio": {
         "%": 0.01, "percent": 0.01, "per cent": 0.01, "‰": 0.001, TIMES: 1, "time": 1, "x": 1, "×": 1, OF_ALL: 1,

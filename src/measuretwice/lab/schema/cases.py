@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from measuretwice.lab.schema.parameters import Name, Strict, Value
 
-Unit = Literal["", "packets", "segments", "losses", "times", "0 to 1", "B", "%"]
+Unit = Literal["", "packets", "segments", "losses", "rows", "times", "0 to 1", "B", "%"]
 
 
 class SymptomOf(Strict):
