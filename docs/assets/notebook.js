@@ -58,7 +58,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     const folds = panels().length ? [...document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`)] : [];
     if (!folds.length) return;
     const says = document.createElement("p");
-    says.textContent = "Your lab book of runs on this page notes which hints you open before you write down a diagnosis. If you open the page's diagnosis before that, it notes the last hint.";
+    says.textContent = "Your lab book records the hints you open. Opening the diagnosis first counts as hint 3.";
     folds[0].before(says);
     const note = (fold, step) => fold.addEventListener("toggle", () => {
       if (!fold.open || stored_text(place) || Number(stored_text(place, "hint")) >= step) return;
@@ -121,7 +121,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     label.htmlFor = field.id;
     label.textContent = {
       prediction: quantity ? `Your prediction: ${quantity}` : "Your prediction, with its unit",
-      diagnosis: "Your diagnosis",
+      diagnosis: "Your diagnosis: what is it, in your own words?",
       answer: `Your answer to question ${place.dataset.case.split(" ")[1]}`,
     }[kind];
     field.setAttribute("aria-description", asked || "");

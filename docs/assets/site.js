@@ -82,26 +82,12 @@
     await panels("div.here[data-live]", "terminals");
   }
 
-  // Of the ways to run something, a tab each, the first is a terminal's. Where the reader's machine has none for it, and
-  // no tab was ever chosen, the page itself is.
-  function choose_tabs() {
-    if (has_linux() || (typeof __md_get === "function" && __md_get("__tabs"))) return;
-    for (const set of document.querySelectorAll(".tabbed-set")) {
-      const at = [...set.querySelectorAll(":scope > .tabbed-content > .tabbed-block")].findIndex((block) => block.querySelector(".here[data-here]"));
-      if (at >= 0) set.querySelectorAll(":scope > input")[at].checked = true;
-    }
-  }
-
-  function has_linux() {
-    const { platform, userAgent, userAgentData } = navigator;
-    return /^Linux (x86_64|amd64|i.86)/.test(platform) && !/Android|Chrome OS/.test(`${userAgent} ${userAgentData ? userAgentData.platform : ""}`);
-  }
-
   async function panels(selector, name) {
     const all = [...document.querySelectorAll(selector)];
-    const folded = all.filter((place) => place.closest("details.run-one:not([open])"));
+    const fold_of = (place) => place.closest("details:is(.run-one, .other-ways):not([open])");
+    const folded = all.filter(fold_of);
     // What a fold offers to run is not fetched before it is opened.
-    for (const place of folded) place.closest("details").addEventListener("toggle", () => fill_in([place], name), { once: true });
+    for (const place of folded) fold_of(place).addEventListener("toggle", () => fill_in([place], name), { once: true });
     await fill_in(all.filter((place) => !folded.includes(place)), name);
   }
 
@@ -255,7 +241,6 @@
     names();
     fields();
     contents();
-    choose_tabs();
     for (const work of [interactive, notebooks, judgements, progress, key_points, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

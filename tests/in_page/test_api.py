@@ -533,4 +533,4 @@ def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     first, fixed = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
     assert first.startswith("This network is too large for the machine in a page. Use a terminal")
     assert "data-here=" in fixed
-    assert "data-here=" in fix_run(words, "terminated-tcp", diagnosed=True)
+    assert "data-here=" in fix_run(words, "terminated-tcp")

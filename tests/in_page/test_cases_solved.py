@@ -18,7 +18,7 @@ from measuretwice.lab import Lab, first_try_cases, load_lab, select_trials
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.result import read_result
 from measuretwice.site.macros import LabContext
-from measuretwice.site.macros.cases import more_runs, to_change
+from measuretwice.site.macros.cases import fix, to_change, try_fix
 
 BY_DAY = "the same of cases with fewer runs"
 JUDGED = [
@@ -34,7 +34,7 @@ JUDGED = [
 
 
 def test_a_page_has_the_field_for_how_many_runs_where_its_words_name_it() -> None:
-    """Also behind the diagnosis, where the commands for a terminal stand."""
+    """And from behind the diagnosis, where the commands for a terminal stand, a link leads there."""
     for lab_name, name in (
         ("mathis", "cherry-picking"),
         ("variants", "one-server"),
@@ -42,9 +42,10 @@ def test_a_page_has_the_field_for_how_many_runs_where_its_words_name_it() -> Non
     ):
         lab = load_lab(ROOT, lab_name)
         here, elsewhere = (LabContext(ROOT, lab, runs_here=there) for there in (True, False))
-        assert "&quot;kind&quot;: &quot;fix&quot;" in more_runs(here, name)
+        assert "&quot;kind&quot;: &quot;fix&quot;" in try_fix(here, name)
+        assert fix(here, name) == "[Change it](#try-your-fix)."
         assert "the field *How many runs of each trial*" in to_change(here, name)
-        assert more_runs(elsewhere, name) == ""
+        assert "data-here" not in try_fix(elsewhere, name)
         assert "the field" not in to_change(elsewhere, name)
 
 

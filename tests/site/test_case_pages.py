@@ -26,6 +26,11 @@ CASES = [
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 # Shown as they are: output, numbers, commands in tabs, formulas, and what a reader opens only on wish.
 NOT_PROSE = {"pre", "table", "script", "style", "svg"}
+# What forty pages say in the same words, with headings and what is folded, but without code, tables and figures.
+MOST_FURNITURE = 120
+NO_FURNITURE = {"pre", "code", "table", "script", "style", "svg", "figcaption", "headerlink"}
+NO_FURNITURE |= {"filename", "symptom", "recorded"}
+BLOCKS = {"article", "details", "div", "h1", "h2", "h3", "label", "li", "p", "section", "summary"}
 # The question that solves a case is read by who has the diagnosis.
 NOT_READ = {"recorded", "formula", "tabbed-set", "case-facts", "tip", "example", "judgement"}
 
@@ -63,6 +68,56 @@ class Prose(HTMLParser):
         aside = any(tag in NOT_PROSE or classes & NOT_READ for tag, classes in self._open)
         if self._reading and not aside:
             self.words += re.findall(r"[^\W\d_][\w’'-]*", data)
+
+
+class Blocks(HTMLParser):
+    """What a page says, block by block, with # for each number and for its lab's name."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__()
+        self._lab, self._parts = re.compile(rf"\d+|\b{lab.name}\b", re.IGNORECASE), [""]
+        self._open: list[tuple[str, bool]] = []
+
+    @property
+    def said(self) -> list[str]:
+        """The blocks that have words, with their white space in order."""
+        return [" ".join(self._lab.sub("#", part).split()) for part in self._parts if part.strip()]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in VOID:
+            return
+        names = {tag, *(dict(attrs).get("class") or "").split()}
+        self._open.append((tag, bool(names & NO_FURNITURE)))
+        if tag in BLOCKS:
+            self._parts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while tag not in VOID and self._open and self._open.pop()[0] != tag:
+            pass
+        if tag in BLOCKS:
+            self._parts.append("")
+
+    def handle_data(self, data: str) -> None:
+        within = any(tag == "article" for tag, _ in self._open)
+        if within and not any(left_out for _, left_out in self._open):
+            self._parts[-1] += data
+
+
+def test_forty_pages_have_few_words_in_common(student: Path) -> None:
+    """What a page says that another lab's page says as well is furniture: it is read once."""
+    said: dict[tuple[str, int], list[str]] = {}
+    for lab, number, _ in CASES:
+        blocks = Blocks(lab)
+        page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
+        blocks.feed(page.read_text(encoding="utf-8"))
+        said[lab.name, number] = blocks.said
+    for (lab_name, number), own in said.items():
+        others = {
+            block for place, all_of in said.items() if place[0] != lab_name for block in all_of
+        }
+        common = [block for block in own if block in others]
+        words = sum(len(re.findall(r"[^\W\d_][\w’'-]*", block)) for block in common)
+        assert 40 < words <= MOST_FURNITURE, (lab_name, number, words, common)
 
 
 def read(site: Path, lab: Lab, number: int) -> Prose:

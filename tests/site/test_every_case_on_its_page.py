@@ -125,8 +125,6 @@ class Student:
         self.page, self.lab, self.number = page, lab, number
         page.set_default_timeout(1000 * START_S)
         page.goto(f"{address}modules/{lab.folder.name}/case-{number:02d}/")
-        self.ways = page.locator(".tabbed-set", has=page.get_by_text("virtual kernel")).first
-        self.ways.locator(".tabbed-labels label", has_text="in this page").first.click()
         self.behind = page.locator('details.behind[data-behind="diagnosis"]')
 
     @property
@@ -135,8 +133,11 @@ class Student:
         return f"{self.lab.name}-{self.number}"
 
     def panel(self, kind: str) -> Any:
-        """The last panel of a kind: that for one's own changes is the one behind the diagnosis."""
-        return self.page.locator(f'.here[data-here*=\'"kind": "{kind}"\']').last
+        """The panel of a kind."""
+        return self.page.locator(f'.here[data-here*=\'"kind": "{kind}"\']')
+
+    def opens(self, summary: str) -> None:
+        self.page.locator("summary", has_text=summary).first.click()
 
     def longest_s(self) -> float:
         """How long the runs of any of the page's panels may take."""
@@ -271,7 +272,7 @@ def test_a_case_is_played_on_its_page(
     student = Student(page, address, lab, number)
     first = student.panel("first")
     if not first.count():
-        text = student.ways.text_content()
+        text = page.locator("article").text_content()
         assert "Use a terminal, or look at the recorded run." in text
         assert f"./lab run {lab.name} --case {number}" in text
         record_property("played", (student.case,))
@@ -281,6 +282,7 @@ def test_a_case_is_played_on_its_page(
     begun = time.monotonic()
 
     student.writes("prediction", PREDICTION)
+    student.opens("Seed, and how many runs")
     first.get_by_label("Seed, where all randomness starts").fill(SEED)
     ran = student.runs(first, limit_s)
     first_s = time.monotonic() - begun
@@ -295,6 +297,7 @@ def test_a_case_is_played_on_its_page(
     if pitfall.judgement:
         said = student.answers(pitfall.judgement, tmp_path)
     else:
+        student.opens("Change it, and run it again")
         panel = student.panel("fix")
         times = student.changes(panel)
         if student.is_sent_to_a_terminal(panel, times):

@@ -50,13 +50,11 @@ def test_its_words_go_where_the_layout_wants_them() -> None:
     assert words["part"]("Predict") == "Of Predict."
     assert words["part"]("Run") == words["inner"]("Show me") == ""
     assert words["inner"]("The recorded runs, both") == "    - a\n\n      - b"
-    assert (words["settings"], words["several"], words["others"]) == (True, True, ["More"])
+    assert (words["several"], words["others"]) == (True, ["More"])
 
 
 def test_front_matter_of_the_layout_goes_and_other_stays() -> None:
-    text = PAGE.replace(
-        "case: mtu", 'description: "x"\ncase: mtu\nsettings: none\ntold: [rate_mbit, a_ms]'
-    )
+    text = PAGE.replace("case: mtu", 'description: "x"\ncase: mtu\ntold: [rate_mbit, a_ms]')
     text += "## The recorded run, fixed\n\nOf it.\n"
     layout = "---\nsearch: {boost: 3}\n---\n\n# It\n"
     assert laid_out(text, lambda _, __: layout) == (
@@ -64,11 +62,14 @@ def test_front_matter_of_the_layout_goes_and_other_stays() -> None:
     )
     assert laid_out(PAGE + "## The recorded run, fixed\n\nOf it.\n", lambda _, __: layout) == layout
     words = words_of(text)
-    assert (words["told"], words["settings"], words["several"]) == (
-        ["rate_mbit", "a_ms"],
-        False,
-        False,
-    )
+    assert (words["told"], words["several"]) == (["rate_mbit", "a_ms"], False)
+
+
+def test_the_problem_comes_first_and_its_set_up_below_the_button() -> None:
+    text = PAGE.replace("Of Predict.", "It is slow. Trial 7\nhas:\n\n| a |\n|---|\n\nMore.")
+    words = words_of(text + "## The recorded run, fixed\n")
+    assert words["problem"] == "It is slow. Trial 7\nhas."
+    assert words["setup"] == "| a |\n|---|\n\nMore."
 
 
 @pytest.mark.parametrize(

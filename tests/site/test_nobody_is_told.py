@@ -438,7 +438,7 @@ def test_how_long_a_page_will_take_tells_no_cause() -> None:
     for lab, pitfall in CASES:
         words = LabContext(ROOT, lab, runs_here=True)
         first = browser_run.stage_run(words, pitfall.id, "broken")
-        fix = browser_run.fix_run(words, pitfall.id, diagnosed=False)
+        fix = browser_run.fix_run(words, pitfall.id)
         likely = [re.search("likely_s&quot;: ([0-9]+)", place) for place in (first, fix)]
         if likely[0] and likely[1]:
             assert likely[0][1] == likely[1][1], (lab.name, pitfall.id)

@@ -39,7 +39,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-# What a reader does: choose the tab, say a seed, press the button, and wait. Then all that the page has kept. Another seed
+# What a reader does: say a seed, press the button, and wait. Then all that the page has kept. Another seed
 # goes first: the machine of the second run begins with what the first one's has compiled.
 RUN = (
     """(async () => {
@@ -53,7 +53,6 @@ RUN = (
     throw new Error("not after " + seconds + " s: " + panel.querySelector(".here-says").textContent);
   };
   const seed = await until(() => panel.querySelector("input[type=number]"), 60);
-  [...document.querySelectorAll(".tabbed-labels label")].find((label) => label.textContent === "in this page").click();
   let says = "";
   for (const value of [OTHER, SEED]) {
     seed.value = value;
@@ -304,7 +303,6 @@ OWN = """(async () => {
     "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_api.py: a case up to its hand-in"
 )
 def test_a_case_from_prediction_to_fixed_run_and_hand_in(page: Any, tmp_path: Path) -> None:
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     page.locator(".notebook input").first.fill("0.05 Mbit/s, by the model")
     page.locator(".notebook button").first.click()
     recorded = page.locator("details.behind[data-behind=prediction]")
@@ -379,17 +377,15 @@ def test_a_case_from_prediction_to_fixed_run_and_hand_in(page: Any, tmp_path: Pa
     "by day the case that is handed in keeps runs and answers from page to page; in_page/test_api.py: what is kept"
 )
 def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None:
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
     panel.get_by_role("button", name="Run it here").click()
     panel.locator('.here-says:text-is("Done.")').wait_for()
     # What a run needs has been fetched: the page is there without a connection, and makes another.
     page.context.set_offline(True)
     page.reload()
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel.get_by_role("button", name="Run it here").click()
     panel.locator(".here-says", has_text="Measured already").wait_for()
-    panel.get_by_label("Seed,").fill(str(SEED + 2))
+    ready(page).get_by_label("Seed,").fill(str(SEED + 2))
     panel.get_by_role("button", name="Run it here").click()
     panel.locator('.here-says:text-is("Done.")').wait_for()
     page.context.set_offline(False)
@@ -416,7 +412,6 @@ def test_without_a_connection_it_says_so_and_goes_on_later(browser: Any, address
     page = browser.new_page(service_workers="block")
     page.set_default_timeout(1000 * LONGEST_S)
     page.goto(address + PAGE)
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
     press = panel.get_by_role("button", name="Run it here")
     page.context.route("**/kit.zip*", lambda route: route.abort())
@@ -445,7 +440,6 @@ def test_without_a_connection_it_says_so_and_goes_on_later(browser: Any, address
 
 
 def test_a_run_can_be_cancelled(page: Any) -> None:
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
     panel.get_by_role("button", name="Run it here").click()
     panel.locator(".here-says", has_text="s in the experiment").wait_for()
@@ -474,7 +468,6 @@ def test_a_worker_that_says_nothing_is_begun_anew(page: Any) -> None:
       };
     """)
     page.reload()
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
     panel.get_by_role("button", name="Run it here").click()
     panel.locator(".here-says", has_text="starting the machine").wait_for()
@@ -540,7 +533,6 @@ def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(
     page = browser.new_page()
     name = f"{PAGE.rstrip('/')}.html"
     page.goto((site / name).as_uri())
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     page.get_by_text("python3 serve.py").first.wait_for()
     server = subprocess.Popen(
         [sys.executable, "-I", str(site / "serve.py"), "0"], stdout=subprocess.PIPE, text=True
@@ -549,7 +541,6 @@ def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(
         assert server.stdout is not None
         address = server.stdout.readline().split()[0]
         page.goto(address + name)
-        page.locator(".tabbed-labels label", has_text="in this page").first.click()
         page.get_by_text("The first time it fetches").first.wait_for()
     finally:
         server.terminate()
@@ -559,8 +550,8 @@ def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(
 
 def ready(page: Any) -> Any:
     """The case's first panel, once it is laid out."""
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
+    panel.locator(".here-more").evaluate("fold => { fold.open = true; }")
     panel.get_by_label("Seed,").wait_for()
     return panel
 
@@ -631,24 +622,6 @@ def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
         )
         assert 0 <= top < height / 2, (width, top)
         panel.get_by_role("button", name="All files").click()
-
-
-@pytest.mark.parametrize(
-    ("platform", "chosen"), [("Linux x86_64", "virtual kernel"), ("MacIntel", "in this page")]
-)
-def test_the_way_shown_first_is_one_that_the_readers_machine_has(
-    browser: Any, address: str, platform: str, chosen: str
-) -> None:
-    page = browser.new_page()
-    page.add_init_script(f"Object.defineProperty(navigator, 'platform', {{ value: '{platform}' }})")
-    page.goto(address + PAGE)
-    ready_made = page.locator(".tabbed-set", has=page.locator(".here[data-here]")).first
-    ready_made.locator(":scope > input:checked").wait_for(state="attached")
-    shown = ready_made.evaluate(
-        "(set) => set.querySelector(`label[for='${set.querySelector(':scope > input:checked').id}']`).innerText"
-    )
-    assert shown == chosen
-    page.close()
 
 
 @pytest.mark.nightly("by day in_page/test_api.py: what failed is said, and is no try")

@@ -34,7 +34,7 @@ class Visitor:
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(address + CASE)
-        self.page.get_by_text("live terminals", exact=True).first.click()
+        self.page.locator("summary", has_text="Other ways to run it").first.click()
         self.place = self.page.locator(".here[data-live]").first
 
     def open(self, shown: list[str]) -> None:

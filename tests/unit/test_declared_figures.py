@@ -1,5 +1,7 @@
 """The figures that a lab declares: drawn from recorded runs, and from rows made by hand."""
 
+import base64
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -147,11 +149,13 @@ def test_a_figure_that_cannot_be_is_refused(old: str, new: str, says: str, tmp_p
 def test_terminals_show_what_a_shared_script_reads() -> None:
     """s1.sh and s2.sh read sender.sh: its settings are theirs."""
     params = {**LAB.defaults(), **LAB.trials[33].set, "cwnd_trace": "as-printed"}
-    html = terminals(LAB, "", params)
+    html = terminals(LAB, "", params, with_others=True)
     sender = html[html.index('title="s1"') : html.index('title="s2"')]
-    assert "export CWND_TRACE=as-printed" in sender
-    assert "export FIRST_DELAY_MS=145" in sender
-    assert "SECOND_DELAY_MS" not in sender
+    [packed] = re.findall(r"base64 -d <<<([^)]*)", sender)
+    told = base64.b64decode(packed).decode()
+    assert "export CWND_TRACE=as-printed" in told
+    assert "export FIRST_DELAY_MS=145" in told
+    assert "SECOND_DELAY_MS" not in told
 
 
 # Boxes

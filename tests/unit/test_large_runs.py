@@ -76,7 +76,7 @@ def test_nodes_that_share_a_script() -> None:
     assert "[router]=router" in script
     # What is worked out at the end comes after the last background step has ended.
     assert script.index("end_background\n") < script.index("step router report")
-    tabs = terminals(LAB, "", dict(plan().params))
+    tabs = terminals(LAB, "", dict(plan().params), with_others=True)
     assert tabs.count('title="') == 4
     assert 'title="sender-0 to sender-9"' in tabs
     assert tabs.count("| sender-0 to sender-9 |") == tabs.count("`sender.sh ")

@@ -111,9 +111,7 @@ function kept_answer(asked, kind) {
 }
 
 const INTRODUCTION = {
-  first: "A Linux kernel in this page makes the run.",
   fix: "Change a setting here, or the number of runs, and run it in this page. The list has the usual settings. The others are named once you have written down your diagnosis.",
-  show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
   start: "A Linux kernel in this page makes your first try.",
 };
@@ -177,9 +175,14 @@ class Panel {
     const whole = (name, min, max, placeholder) => h("input", { type: "number", min, max, step: 1, id: this.id(name), placeholder });
     this.seed = whole("seed", 0, 2147483647, this.asked.case ? "your own" : "1");
     this.repeat = whole("repeat", 1, MOST_RUNS, "1");
-    place.replaceChildren(
-      h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.aloud, this.results, this.save_buttons, this.done);
+    const buttons = h("div", { class: "here-buttons" }, this.run, this.stop);
+    const goes = [this.dealt, this.bar, this.says, this.aloud];
+    // Where nothing has to be chosen the button comes first, and what may be chosen is folded.
+    const head = ["first", "show"].includes(this.asked.kind)
+      ? [buttons, ...goes, h("details", { class: "here-more" }, h("summary", {}, "Seed, and how many runs"), this.settings)]
+      : [h("p", {}, INTRODUCTION[this.asked.kind]), this.settings, buttons, ...goes];
+    place.classList.toggle("here--first", this.asked.kind === "first");
+    place.replaceChildren(...head, this.results, this.save_buttons, this.done);
   }
 
   async prepare() {
@@ -345,16 +348,23 @@ class Panel {
     return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, words);
   }
 
+  /** The settings that a list names: once the page's diagnosis is open, those that the case is about, too. */
+  parameters() {
+    const also = told_fold()?.open && told_fold().querySelector(".here-also");
+    return { ...loads.parameters[this.asked.lab], ...(also && JSON.parse(also.dataset.also)) };
+  }
+
   add_row(setting = "", chosen = "") {
-    const parameters = { ...loads.parameters[this.asked.lab], ...this.asked.also };
-    const usual = Object.keys(parameters).sort();
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), value: chosen, "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const names = h("datalist", { id: this.id(`names-${number}`) }, ...usual.map((option) => h("option", { value: option })));
+    const names = h("datalist", { id: this.id(`names-${number}`) });
     const name = h("input", { id: this.id(`name-${number}`), value: setting, list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
       autocapitalize: "none", spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
+      const parameters = this.parameters();
+      const usual = Object.keys(parameters).sort();
+      names.replaceChildren(...usual.map((option) => h("option", { value: option })));
       const parameter = parameters[name.value];
       value.placeholder = parameter && parameter.default !== null ? String(parameter.default) : "";
       const matches = usual.filter((option) => option.includes(name.value));
@@ -363,6 +373,7 @@ class Panel {
           : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}. Try it anyway: if no setting has that name, you are told the nearest.`;
     };
     tell();
+    told_fold()?.addEventListener("toggle", tell);
     const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
     this.rows.append(h("div", { class: "here-field here-setting" }, labelled("Setting", name), names, labelled("Value", value), says));
     return name;
@@ -662,6 +673,8 @@ class Panel {
     this.done.textContent = "";
   }
 }
+
+const told_fold = () => document.querySelector('details.behind[data-behind="diagnosis"]');
 
 function bounds({ unit, min, max, choices, default: usual }) {
   if (choices) return `one of ${choices.join(", ")}`;

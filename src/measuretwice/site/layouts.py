@@ -31,11 +31,11 @@ CASE = "layouts/case.md.j2"
 MODULE = "layouts/module.md.j2"
 LESSON = "layouts/lesson.md.j2"
 # What a page says of itself to those who make it, and no reader sees: the facts that its words rest on, the other pages that it is made of, whose facts come first (`facts: worked`), the
-# lab that it is of, and the steps of the story that it tells over a figure; of a case's page, its case, parameters that its picture names, and that no setting fixes it; of a module's front,
+# lab that it is of, and the steps of the story that it tells over a figure; of a case's page, its case and the parameters that its picture names; of a module's front,
 # its heading and two remarks; of a plan for a class, the cases of its session, and the module's page that sums up. Lines further in, or of a list,
 # belong to the key above them.
 KEY = re.compile(
-    r"^(relies_on|reads|facts|lab|story|case|told|settings|module|heading|trials_note|note|lesson|session|results):(.*\n(?:[ -].*\n)*)",
+    r"^(relies_on|reads|facts|lab|story|case|told|module|heading|trials_note|note|lesson|session|results):(.*\n(?:[ -].*\n)*)",
     re.MULTILINE,
 )
 NEEDED = (
@@ -103,10 +103,13 @@ def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
             f"this page of a case has {len(recorded)} headings '## {RECORDED} ...': one is expected"
         )
 
+    problem, _, setup = parts["Predict"].partition("\n\n")
     return {
         "case": keys["case"],
+        # What introduces a table that now stands further down ends like any sentence.
+        "problem": re.sub(r":\Z", ".", problem),
+        "setup": setup,
         "told": re.findall(r"\w+", keys.get("told", "")),
-        "settings": keys.get("settings") != "none",
         "part": lambda heading: parts.get(heading, ""),
         "inner": lambda heading: indent(parts.get(heading, ""), " " * 4),
         "recorded_title": recorded[0],

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from measuretwice.site.macros.blocks import OF_HINTS, numbered
-from measuretwice.site.macros.browser_run import FIRST_WAY
+from measuretwice.site.macros.browser_run import OTHER_WAYS
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
 # A heading of a folded block stands further in.
@@ -40,6 +40,10 @@ HINTS = re.compile(
     rf"^## Hints\n+{re.escape(OF_HINTS)}.*?^</section>$\n*", re.DOTALL | re.MULTILINE
 )
 OF_A_CASE = re.compile(r"^( *)\?\?\? question (.+)\n(?:\1    .*\n|\n)+", re.MULTILINE)
+# How else to run something: paper has the command.
+WAYS = re.compile(
+    rf'^( *)\?\?\? [\w -]+ "{re.escape(OTHER_WAYS)}"\n(?:\1    .*\n|\n)+', re.MULTILINE
+)
 WHERE = "Its hints and its diagnosis are on the case's own page."
 CASE = re.compile(r"case-\d+")
 HEAD = """---
@@ -61,7 +65,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
     """Return all pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
 
     Headings go down one step but on the first page, folded blocks are open, tabs stand one below
-    the other (but of the ways to run something there is the first), links between the pages stay on
+    the other (but ways to run something besides the command are left out), links between the pages stay on
     the page, and what asks for an answer leaves room. Without `answers` there are no hints, no
     diagnoses, and of the pages that come after the cases only the questions.
     """
@@ -69,7 +73,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
         pages = {name: _unanswered(text) for name, text in _before_answers(pages).items()}
     parts: list[str] = []
     for name, text in pages.items():
-        text = DRAWN_FROM.sub("", FRONT.sub("", OF_SCREENS.sub("", text)))
+        text = DRAWN_FROM.sub("", FRONT.sub("", OF_SCREENS.sub("", WAYS.sub("", text))))
         lines = _unfold_tabs(DRAWN.sub(r"<div\1>", text).split("\n"))
         parts.append("\n".join(_on_paper(lines, name, folder, pages, first=not parts)))
     what = "with hints and answers" if answers else "without its answers"
@@ -104,27 +108,15 @@ def _with_fences(lines: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _unfold_tabs(lines: list[str]) -> list[str]:
-    """`=== "title"` and its indented block become a bold line and the block; of the ways to run something
-    only the first is kept."""
+    """`=== "title"` and its indented block become a bold line and the block."""
     unfolded: list[str] = []
     indents: list[int] = []  # of the tabs that we are in, the outermost first
-    ways = -1  # how far in the tabs of ways stand that we are in, and whether to leave this one out
-    left_out = False
     for line, in_fence in _with_fences(lines):
         depth = len(line) - len(line.lstrip(" "))
         if line.strip():
             while indents and depth <= indents[-1]:
                 indents.pop()
-            if depth < ways or (depth == ways and not (TAB.match(line) and not in_fence)):
-                ways, left_out = -1, False
         tab = None if in_fence else TAB.match(line)
-        if tab and tab[2] == FIRST_WAY:
-            ways = depth
-            indents.append(depth)
-            continue
-        left_out = left_out or bool(tab and depth == ways)
-        if left_out:
-            continue
         text = line[4 * len(indents) :] if line.strip() else ""
         if tab:
             unfolded += [f"{text[: len(text) - len(text.lstrip(' '))]}**{tab[2]}**"]

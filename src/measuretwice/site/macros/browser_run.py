@@ -31,14 +31,15 @@ from measuretwice.lab.schema.network import Step
 from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.site.machine import settings_for_pages
 from measuretwice.site.macros import LabContext, macro
-from measuretwice.site.macros.blocks import Block, verbatim
+from measuretwice.site.macros.blocks import Block, indented, verbatim
 from measuretwice.site.macros.lab import case_options, stage_set
 
 # What takes longer has no place in a page.
 LONGEST_S = 1800
 Params = dict[str, Value]
-# The first of the ways, which is also the one on paper.
-FIRST_WAY = "virtual kernel"
+# What folds all ways to run something but the button and the command; none is on paper.
+OTHER_WAYS = "Other ways to run it"
+STEP = " " * 4
 
 
 @macro('browser_run("5,6", fifo_packets=100)')
@@ -60,14 +61,21 @@ def stage_run(context: LabContext, name: str, stage: StageName) -> str:
     return _run_panel(context, runs, f"{name}-broken", kind="first", case=number, **own)
 
 
-def fix_run(context: LabContext, name: str, *, diagnosed: bool) -> str:
-    """Where a page runs what a student changed in a case; before the diagnosis it names no setting that tells the cause."""
+def fix_run(context: LabContext, name: str) -> str:
+    """Where a page runs what a student changed in a case; it names no setting that tells the cause."""
     number, runs = _case(context, name, "broken")
-    asked: dict[str, Any] = {"quantity": quantity_of(context.lab.pitfall(name).predict).label}
-    if diagnosed and (unlisted := unlisted_settings(context, name)):
-        asked["also"] = settings_for_pages(context.lab, unlisted)
+    asked = {"quantity": quantity_of(context.lab.pitfall(name).predict).label}
     # By the first try: how long a fixed run takes would tell that it is to be longer.
     return _run_panel(context, runs, f"{name}-broken", kind="fix", case=number, **asked)
+
+
+def told_settings(context: LabContext, name: str) -> str:
+    """What a case's panel names besides once its diagnosis is open; nothing where it names all, or there is none."""
+    unlisted = unlisted_settings(context, name)
+    if not unlisted or not context.runs_here:
+        return ""
+    also = html.escape(json.dumps(settings_for_pages(context.lab, unlisted)))
+    return f'<div class="here-also" data-also="{also}"></div>\n\n'
 
 
 def extra_seconds(context: LabContext, name: str) -> float:
@@ -208,14 +216,14 @@ def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
 
 @macro('terminals("mtu", "broken")')
 def stage_terminals(context: LabContext, name: str, stage: StageName) -> Block:
-    """The ways to run a stage of a mistake, a tab each: virtual kernel, this page, live terminals, own kernel,
-    testbed."""
+    """The ways to run a stage of a mistake: a page's button and the terminal's command; of the first try also, folded, live
+    terminals, and other machines than the virtual one."""
     lab, number = context.lab, context.lab.pitfall(name).trial
     params = {**lab.defaults(), **lab.trials[number].set, **stage_set(context, name, stage)}
     options = case_options(context, name, stage)
     page = stage_run(context, name, stage)
     live = stage_live(context, name, stage)
-    return terminals(lab, options, params, veiled=stage == "broken", page=page, live=live)
+    return terminals(lab, options, params, with_others=stage == "broken", page=page, live=live)
 
 
 def terminals(
@@ -223,31 +231,27 @@ def terminals(
     options: str,
     params: dict[str, Value],
     *,
-    veiled: bool = False,
+    with_others: bool = False,
     page: str = "",
     live: str = "",
 ) -> Block:
-    """The ways to run a stage, a tab each: virtual kernel, this page, live terminals, own kernel, testbed.
+    """The ways to run a stage: a page's button and the command; `with_others`, folded the others, a tab each.
 
     `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
-    `params` all of the run's parameters by name. `veiled`, no setting can be read: one of them is
-    what a case's student looks for. `page` is the place where a page runs it itself, `live` the place
+    `params` all of the run's parameters by name; none can be read, since one of them is what a
+    case's student looks for. `page` is the place where a page runs it itself, `live` the place
     where it opens terminals, if it can.
     """
     run = f"./lab run {lab.name} {options}"
+    if not with_others:
+        return Block(f"{page}{_code(run)}\n")
     tabs = {
-        FIRST_WAY: _code(run),
-        **({"in this page": page} if page else {}),
         "live terminals": live_terminals(lab, options, live),
-        "own kernel": "As root, in network namespaces. Everything is undone at the end. If your kernel lacks "
-        f"something, the command tells you first.\n\n{_code(f'sudo {run} --on host')}",
-        "testbed": _testbed(lab, run, params, veiled=veiled),
+        "other machines": _other_machines(lab, run, params),
     }
+    others = "\n".join(f'=== "{title}"\n\n{indented(text, STEP)}\n' for title, text in tabs.items())
     return Block(
-        "\n".join(
-            f'=== "{title}"\n\n' + "".join(f"    {line}\n" for line in text.splitlines())
-            for title, text in tabs.items()
-        )
+        f'{page}{_code(run)}\n\n??? example other-ways "{OTHER_WAYS}"\n\n{indented(others, STEP)}\n'
     )
 
 
@@ -262,24 +266,17 @@ def live_terminals(lab: Lab, options: str, panel: str) -> str:
     # As in a trial: what counts from the beginning, and how all was set, is asked before the test.
     rows += ["| each | `snapshot.sh before .` |", *_typed(lab, [*run.measure, *run.conclude])]
     if any(step.stop for step in run.steps):
-        rows.append("| those that are still running | Ctrl-C, or `kill %1` where you wrote `&` |")
+        rows.append("| still running | Ctrl-C, or `kill %1` |")
     rows.append("| each | `snapshot.sh after .` |")
-    apart = "If a command stays, or you needn't wait for it, go on in another terminal, or end its line with `&`."
     up = _code(f"./lab up {lab.name} {options}")
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if panel:
-        begin = [panel, f"What to type, in this order. {apart}"]
-        end = [
-            "Or in terminals of your own:",
-            "",
-            up,
-            "",
-            "Then `./lab enter NODE` in each, the same commands, and:",
-            "",
-            check,
-        ]
+        begin, end = (
+            [panel, "Type, in this order:"],
+            ["Or in terminals of your own:", "", up, "", check],
+        )
     else:
-        begin, end = [up, "", f"Then `./lab enter NODE`, in a terminal each. {apart}"], [check]
+        begin, end = [up, "", "Then `./lab enter NODE` in each, and type:"], [check]
     return "\n".join([*begin, "", *rows, "", *end])
 
 
@@ -298,12 +295,11 @@ def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
         yield list(group)
 
 
-def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> str:
-    """By ssh, or by hand with one block for each script.
+def _other_machines(lab: Lab, run: str, params: dict[str, Value]) -> str:
+    """By this machine's kernel, by ssh, or by hand with one block for each script.
 
-    A node is told those parameters that its script reads and whose default there is another:
-    `MTU_BYTES="${MTU_BYTES:-1500}"`. `veiled`, it is told in base64, which a shell reads and a
-    person doesn't by accident.
+    A node is told those parameters that its script reads and whose default there is another, as in
+    `MTU_BYTES="${MTU_BYTES:-1500}"`: in base64, which a shell reads and a person doesn't by accident.
     """
     phases: dict[str, list[str]] = {}
     sharing: dict[str, list[str]] = {}
@@ -312,14 +308,11 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> s
     for node in phases:
         sharing.setdefault(lab.script_name(node), []).append(node)
     blocks = [
-        "With [nodes that ssh reaches](../../start/testbeds.md#run):",
+        "[As root](../../start/terminals.md#host), or with [nodes that ssh reaches](../../start/testbeds.md#run):",
         "",
-        _code(f"{run} --on nodes.toml"),
+        _code(f"sudo {run} --on host\n{run} --on nodes.toml"),
         "",
-        "Or by hand, in a checkout on each. The settings are encoded, so that they don't give away what you are "
-        "looking for:"
-        if veiled
-        else "Or by hand, in a checkout on each:",
+        "Or by hand, with the settings encoded:",
     ]
     # Nodes with one script do the same: one block is for all of them.
     for alike in sharing.values():
@@ -330,7 +323,7 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> s
             for name, value in _environment(params).items()
             if (default := re.search(rf"\$\{{{name}:-([^}}]*)\}}", text)) and default[1] != value
         ]
-        if veiled and exports:
+        if exports:
             packed = base64.b64encode("\n".join(exports).encode()).decode()
             exports = [f'eval "$(base64 -d <<<{packed})"']
         path = f"labs/{lab.folder.name}/nodes/{script.name}"

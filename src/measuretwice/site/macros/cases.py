@@ -36,9 +36,9 @@ from measuretwice.site.macros.blocks import UNSEARCHED, Block, day, hints_of_cas
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 SUMMARIES = {
-    "prediction": "What the recorded run measured. Open it after your prediction, or if you only want to read",
-    "judgement": "The question that solves the case. Open it after your diagnosis",
-    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or if you only want to read",
+    "prediction": "The recorded run (predict first)",
+    "judgement": "The question that solves the case (diagnose first)",
+    "diagnosis": "The diagnosis (yours first)",
 }
 FOLD_END = "</section>\n</details>\n"
 # A question's heading and points, and what is asked; the cases that it is about.
@@ -101,23 +101,19 @@ def predict(context: LabContext, name: str) -> Block:
         predict.ask,
         quantity=quantity_of(predict).label,
     )
-    return Block(
-        f"**{predict.ask}** Write your answer down before you go on.{_dealt(context, name)}\n\n{field}"
-    )
+    return Block(f"**{predict.ask}** [All settings](#set-up)\n\n{field}")
 
 
-def _dealt(context: LabContext, name: str) -> str:
-    """That a student's own run has other values than the page says, and where they stand before it."""
+@macro('dealt("mtu")')
+def dealt(context: LabContext, name: str) -> Block:
+    """That a student's own run has other values than the page says, and how to see them before it; nothing where it hasn't."""
     staged = context.lab.pitfall(name)
     if staged.trials or not (ranges := context.lab.varied(staged)):
-        return ""
+        return Block("")
     near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
-    says = "`./lab run` prints them before it asks for your prediction"
-    if context.runs_here:
-        says += "; in a browser, press **My run’s values** in the tab **in this page** below"
-    return (
-        "\n\nThe numbers on this page are the recorded run's. "
-        f"Your own run gets slightly different ones ({near}). To see them: {says}.\n{{ .recorded }}"
+    shown = " and **My run’s values** show" if context.runs_here else " prints"
+    return Block(
+        f"These are the recorded run's values. Yours lie near them ({near}): `./lab run`{shown} them.\n{{ .recorded }}"
     )
 
 
@@ -133,9 +129,7 @@ def asks(context: LabContext, name: str, asked: str, quantity: str) -> Block:
 def diagnose(context: LabContext, name: str) -> Block:
     """The place for a student's own diagnosis."""
     asked = "What is it, in your own words?"
-    return Block(
-        f"**{asked}**\n\n{answer_field(context, str(case_number(context, name)), 'diagnosis', asked)}"
-    )
+    return Block(answer_field(context, str(case_number(context, name)), "diagnosis", asked))
 
 
 def answer_field(
@@ -211,33 +205,21 @@ def judge(context: LabContext, name: str) -> Block:
 
 @macro('try_fix("mtu")')
 def try_fix(context: LabContext, name: str) -> Block:
-    """The ways to try a fix of one's own before the diagnosis. They name no cause."""
+    """Where a student tries a fix: a page's panel, and the commands. They name no cause; the panel names every setting once
+    what `fix` leaves behind the diagnosis is open."""
     number, lab = case_number(context, name), context.lab.name
-    return Block(f"{browser_run.fix_run(context, name, diagnosed=False)}{_commands(lab, number)}")
-
-
-def _commands(lab: str, number: int) -> str:
-    return (
-        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
-        f"./lab check runs/{lab}/case-{number:02d}-*\n```"
+    return Block(
+        f"{browser_run.fix_run(context, name)}```sh\n./lab edit {lab}  # your own copy of the scripts\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
+        f"`./lab list {lab}` has the usual settings."
     )
 
 
 @macro('fix("mtu")')
 def fix(context: LabContext, name: str) -> Block:
-    """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
-    number, lab = case_number(context, name), context.lab.name
-    return Block(
-        f"{browser_run.fix_run(context, name, diagnosed=True)}{_commands(lab, number)}\n\n"
-        "Or type the commands yourself, in [live terminals](../../start/terminals.md#live): "
-        f"`./lab up {lab} --case {number}`."
-    )
-
-
-@macro('more_runs("mtu")')
-def more_runs(context: LabContext, name: str) -> Block:
-    """Where a page runs a case that no setting fixes, as often as its student chooses; nothing on a site without the machine."""
-    return Block(browser_run.fix_run(context, name, diagnosed=True))
+    """Behind the diagnosis: the way back to where a fix is tried, which from now on names the settings that a case is about."""
+    told = browser_run.told_settings(context, name)
+    return Block(f"{told}[Change it](#try-your-fix).")
 
 
 @macro('to_change("mtu")')
@@ -248,11 +230,8 @@ def to_change(context: LabContext, name: str) -> Block:
         return Block("")
     settings = settings_to_change(context.lab, number)
     if not settings:
-        here = ", or on this page in the field *How many runs of each trial*"
-        return Block(
-            "**What to change**: no setting, but how many runs there are, with `--repeat N` behind "
-            f"`./lab run {context.lab.name} --case {number}`{here if context.runs_here else ''}."
-        )
+        here = ", or the field *How many runs of each trial*" if context.runs_here else ""
+        return Block(f"**What to change**: how many runs there are (`--repeat N`{here}).")
     change = needed_settings(settings)
     *others, last = [f"`{setting.name}`" for setting in change]
     what = f"the setting {last}"

@@ -276,10 +276,6 @@ def finding(context: LabContext, name: str) -> FindingWords:
     return FindingWords(unique, f"./lab check sample-data/{folder.as_posix()}")
 
 
-# A case's page says itself which trial it is of, and has to be short. Whether it came out so is what a case asks.
-AS_MEANT = "The intended set-up."
-
-
 @macro("network()")
 def network(
     context: LabContext, trial: int | None = None, case: str = "", told: Sequence[str] = ()
@@ -292,7 +288,8 @@ def network(
     drawn = sketch(context.lab, params)
     title = f"The network of {context.lab.name}, trial {number}"
     caption = f"The network, with the settings of trial {number}. The text beside an arrow is what happens to packets going that way."
-    return _figure(drawn, title, AS_MEANT if case else caption, small=bool(case))
+    # A case's page says itself which trial it is of, and has to be short.
+    return _figure(drawn, title, "" if case else caption, small=bool(case))
 
 
 @macro('where_it_was("mtu")')
