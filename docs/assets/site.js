@@ -44,6 +44,11 @@
     if (!places.length) return;
     await load("notebook.js");
     measureTwice.notebook(places);
+    const diagnosis = [...places].find((place) => place.dataset.kind === "diagnosis");
+    if (!diagnosis) return;
+    await load("interactive/common.js");
+    await load("known.js");
+    measureTwice.known(diagnosis);
   }
 
   // <div class="judgement" data-case="queues 2" data-asked='{"letters": "abcd", ...}'></div>: the question that solves a case.
@@ -137,6 +142,7 @@
     const path = document.querySelector(".md-path");
     if (path) path.setAttribute("aria-label", "Where this page is");
     for (const table of document.querySelectorAll(".plan table, .here-files table")) stays_a_table(table);
+    window.measureTwice?.lines?.();
     for (const box of document.querySelectorAll(WIDE)) {
       scrolls(box);
       sizes.observe(box);

@@ -365,6 +365,15 @@ def test_hints_opened_on_a_page_come_before_the_diagnosis(worker: Worker) -> Non
     assert (notes[5].diagnosis, notes[5].hints_before_diagnosis) == ("the MTU", 2)
 
 
+def test_lines_kept_on_a_page_are_in_the_book(worker: Worker) -> None:
+    worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    worker.ask("note", lab="mathis", known={"5": "ss.txt: mss:536\nslow", "99": "x"})
+    worker.ask("note", lab="mathis", known={"5": "ss.txt: mss:536\nslow"})
+    assert kinds_of(worker, 5).count("Known") == 2
+    worker.ask("note", lab="mathis", known={"5": "ss.txt: mss:536"})
+    assert read_notes(worker.book)[5].known == ["ss.txt: mss:536"]
+
+
 def test_what_was_cancelled_or_failed_is_no_try(worker: Worker) -> None:
     """The book says what was measured, and no more."""
     [job] = worker.ask("plan", lab="mathis", case=5, seed=1, changes=["loss_ratio=0.17"])["jobs"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import (
@@ -14,6 +15,7 @@ from measuretwice.book.lab_book import (
     with_entry,
 )
 from measuretwice.book.prediction import is_one_number, number_in
+from measuretwice.cli.show import note
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -174,3 +176,33 @@ def test_a_word_of_the_cause_is_a_diagnosis_too(tmp_path: Path) -> None:
             f"{book.path.read_text()}\n## Case {case}: it\n\n- Diagnosis: {words}\n"
         )
     assert book.known_cases() == {5}
+
+
+def test_what_is_known_is_what_was_not_dropped_again() -> None:
+    text = (
+        "## Case 5: x\n\n- Known: ss.txt: mss:536\n- Known: slow\n- Dropped: slow\n- Known: none\n"
+    )
+    assert read_notes(text)[5].known == ["ss.txt: mss:536"]
+
+
+def test_a_line_of_a_run_is_kept_by_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    book = LabBook(tmp_path / "mathis", load_lab(ROOT, "mathis"))
+    run = tmp_path / "mathis/case-05-trial-9-seed7"
+    (run / "raw/romeo").mkdir(parents=True)
+    (run / "raw/romeo/ss.txt").write_text("ESTAB\n\t cubic  mss:536\n")
+    (run / "plan.json").write_text('{"lab": "mathis", "case": 5}')
+    (run / "DONE").touch()
+
+    def kept(*words: str) -> str:
+        result = CliRunner().invoke(note, [str(run), *words], standalone_mode=False)
+        return str(result.exception or result.output)
+
+    assert "of no case that you have begun" in kept("it", "is", "slow")
+    book.open(7)
+    assert kept("romeo/ss.txt:2") == "case 5: romeo/ss.txt: cubic mss:536\n"
+    assert kept("it", "is", "slow") == kept("it is slow") == "case 5: it is slow\n"
+    assert kept("ss.txt:3") == "ss.txt:3: romeo/ss.txt has 2 lines"
+    assert book.notes(5).known == ["romeo/ss.txt: cubic mss:536", "it is slow"]

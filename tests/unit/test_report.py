@@ -439,6 +439,11 @@ def test_the_first_try_of_a_book_is_in_the_report() -> None:
         assert ("| after case 1 | 7 of 60 |" in markdown) == ("First try" in book)
         assert (">40 of 60<" in html) == ("First try" in book)
         assert ("66 Mbit/s" in markdown) == ("Case 5" in book)
+        assert "| known |" not in markdown
+    book = f"{case}- Known: ss.txt: mss:536\n"
+    made = make_report([run], title=None, author=None, made=MADE, books={"mathis": book})
+    assert "known" in made.books[0].tables[0].headings
+    assert "ss.txt: mss:536" in render_markdown(made)
 
 
 def test_a_value_that_tells_a_case_waits_until_its_cause_is_known() -> None:

@@ -116,7 +116,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|judged|answer|recorded|hint|solved)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|judgement|judged|answer|recorded|hint|known|solved)$/;
 
 function* written_of(lab) {
   try {
@@ -131,9 +131,10 @@ function* written_of(lab) {
 export const written = (lab, which) => Object.fromEntries(
   [...written_of(lab)].filter(({ kind }) => kind === which).map(({ key, about }) => [about, localStorage.getItem(key)]));
 
-/** What a lab book gets from its pages: `judged` are the answers that the recorded runs have judged, `answered` is the right one. */
+/** What a lab book gets from its pages: `judged` are the answers that the recorded runs have judged, `answered` is the right
+ * one, `known` the lines of output that a reader keeps. */
 export const for_book = (lab) => ({
-  diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint"), judged: written(lab, "judged"), answered: written(lab, "judgement"),
+  diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint"), judged: written(lab, "judged"), answered: written(lab, "judgement"), known: written(lab, "known"),
 });
 
 /** Keep by what cases are solved, as the lab book has it: their pages and the map of modules say so without Python. */
@@ -145,7 +146,7 @@ function keep_solved(lab, solved) {
 }
 
 /** Would a lab book have something to say of a lab, even if nothing of it was run? */
-export const has_written = (lab) => ["diagnosis", "judged"].some((which) => Object.values(written(lab, which)).some(Boolean));
+export const has_written = (lab) => ["diagnosis", "judged", "known"].some((which) => Object.values(written(lab, which)).some(Boolean));
 
 /** The button of a step of help for a case, or of a lab's run: it does `go`. The last one tells the cause, so first its reader
  * writes down on this page what they think it is. */

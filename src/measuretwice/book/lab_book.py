@@ -24,7 +24,7 @@ HEADING = re.compile(r"^##\s+Case\s+(\d{1,4})\b", re.IGNORECASE)
 FIRST_TRY = re.compile(r"^##\s+First try\b", re.IGNORECASE)
 ANY_HEADING = re.compile(r"^#{1,2}\s")
 ENTRY = re.compile(
-    r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Judgement|Changed|Shown|Outcome)\b:?\s*(.*)$"
+    r"^[-*+]\s+(Seed|Prediction|Run|Known|Dropped|Hint|Diagnosis|Judgement|Changed|Shown|Outcome)\b:?\s*(.*)$"
 )
 NONE = "none"
 # So many different words make a diagnosis; or so many letters that aren't Latin.
@@ -166,6 +166,17 @@ class Notes:
     def judgements(self) -> list[str]:
         """The answers to the case's question, in order, wrong ones too, each as book.prediction.Answer reads it."""
         return self.of("Judgement")
+
+    @property
+    def known(self) -> list[str]:
+        """What is kept as known, in order: lines of output, or the student's words. What was dropped later isn't among it."""
+        kept: dict[str, None] = {}
+        for entry in self.entries:
+            if entry.kind == "Known" and not entry.is_empty:
+                kept.setdefault(entry.text)
+            elif entry.kind == "Dropped":
+                kept.pop(entry.text, None)
+        return list(kept)
 
     @property
     def hints(self) -> int:

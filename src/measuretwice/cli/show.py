@@ -1,9 +1,10 @@
-"""`lab show`: one raw file readable, the right object of many, with what each field is."""
+"""`lab show`: one raw file readable, the right object of many, with what each field is. `lab note`: keep a line of one."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from rich.text import Text
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
 from measuretwice.cli.terminal import FILE_WIDTH
+from measuretwice.course.lab_books import CaseBooks
 from measuretwice.report.markdown import clean
 from measuretwice.view import Block, Cell, Shown, words
 from measuretwice.view.source import RawFile, Source, opened
@@ -26,6 +28,8 @@ from measuretwice.view.source import RawFile, Source, opened
 MOST_NODES = 4
 SHORT = ("qdisc", "queue", "link", "addr", "speed", "softnet")
 MOST_IN_LIST = 4
+# No more of a line is kept, as on a page.
+MOST_KEPT = 200
 # With less room than that beside the values, meanings stand below them.
 LEAST_ROOM = 24
 
@@ -56,6 +60,42 @@ def show(target: Path, what: str | None, node: str | None, as_text: bool, as_jso
         else:
             _print_file(root, source, _named(source, what, node), as_text, as_json)
     return 0
+
+
+@click.command()
+@click.argument("target", metavar="RUN", type=PATH)
+@click.argument("said", metavar="FILE:LINE|WORDS", nargs=-1, required=True)
+def note(target: Path, said: tuple[str, ...]) -> int:
+    """Keep what you know so far of a case in your lab book.
+
+    RUN is one of the case's runs, or its live lab. FILE:LINE keeps that line of a raw file, as in romeo/ss.txt:3; anything
+    else is kept as your own words.
+    """
+    root = root_folder()
+    with opened(target) as source:
+        words = _line_named(source, said[0]) if len(said) == 1 else ""
+        run = source.target
+    words = words or " ".join(" ".join(said).split())[:MOST_KEPT]
+    case = CaseBooks(root, [run], [run]).note_known(words) if words else None
+    if case is None:
+        raise UserError(
+            f"{target}: of no case that you have begun; name a run in runs/LAB/case-NN-*"
+        )
+    print(f"case {case}: {clean(words)}")
+    return 0
+
+
+def _line_named(source: Source, named: str) -> str:
+    """The line of a raw file that FILE:LINE names, with the file's name; empty where it names no line."""
+    match = re.fullmatch(r"([^\s:]+):([0-9]{1,7})", named)
+    if not match:
+        return ""
+    file = _named(source, match[1], None)
+    lines, number = file.read().splitlines(), int(match[2])
+    if not 1 <= number <= len(lines):
+        raise UserError(f"{named}: {file.name} has {len(lines)} lines")
+    text = " ".join(lines[number - 1].split())
+    return f"{file.name}: {f'{text[:MOST_KEPT]} …' if len(text) > MOST_KEPT else text}"
 
 
 def _example(source: Source) -> str:

@@ -249,6 +249,16 @@ class CaseBooks:
             if not notes.fixed and hint is not None and hint > notes.hints:
                 case.book.add(case.number, "Hint", str(hint))
 
+    def note_known(self, words: str) -> int | None:
+        """Note what a student knows so far of the one case that these runs are of, and return it; None where they are of
+        none that is begun, or of several."""
+        if len(cases := {(case.book.path, case.number): case for case in self._all}) != 1:
+            return None
+        [case] = cases.values()
+        if words not in case.book.notes(case.number).known:
+            case.book.add(case.number, "Known", words)
+        return case.number
+
     def note_diagnosis(self, number: int, diagnosis: str) -> None:
         """Note what a student says that a case's mistake is."""
         for case in {case.book.path: case for case in self._all if case.number == number}.values():

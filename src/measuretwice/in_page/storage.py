@@ -26,9 +26,11 @@ ASIDE = ".unreadable"
 MOST_CHARACTERS = 20_000
 HINTS = ("1", "2", "3")
 # What pages keep by the cases' numbers: diagnoses; hints; answers that were judged by the recorded runs, a line each; and the
-# answer that was right.
-WRITTEN = ("diagnoses", "hints", "judged", "answered")
+# answer that was right; and the lines that are known, each in a line.
+WRITTEN = ("diagnoses", "hints", "judged", "answered", "known")
 MOST_ANSWERS = 30
+# As docs/assets/known.js keeps, and not that many more.
+MOST_KNOWN = 100
 
 
 class RunStore:
@@ -81,7 +83,8 @@ def note_written(
     diagnosed = _by_case(lab, written["diagnoses"])
     steps = _by_case(lab, written["hints"]).items()
     taken_hints = {case: step for case, step in steps if step in HINTS}
-    if begin and (diagnosed or taken_hints) and not book.exists:
+    known = {int(case): text for case, text in written["known"].items() if case.isdecimal()}
+    if begin and (diagnosed or taken_hints or any(known.values())) and not book.exists:
         book.open()
     if not book.exists:
         return
@@ -89,10 +92,25 @@ def note_written(
         notes = book.notes(case)
         if int(step) > notes.hints and not notes.fixed:
             book.add(case, "Hint", step)
+    for case, text in sorted(known.items()):
+        if 1 <= case <= len(lab.file.pitfalls):
+            _note_known(book, case, text)
     for case, text in sorted(diagnosed.items()):
         if text != book.notes(case).diagnosis:
             book.add(case, "Diagnosis", text)
     _note_judged(lab, book, written["judged"], _by_case(lab, written["answered"]))
+
+
+def _note_known(book: LabBook, case: int, text: str) -> None:
+    """Note which lines a page's list has now: new ones, and those that were dropped from it."""
+    lines = [_one_line(line) for line in text.splitlines()[:MOST_KNOWN]]
+    before = book.notes(case).known
+    for line in lines:
+        if line and line != NONE and line not in before:
+            book.add(case, "Known", line)
+    for line in before:
+        if line not in lines:
+            book.add(case, "Dropped", line)
 
 
 def _note_judged(

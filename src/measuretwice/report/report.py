@@ -322,35 +322,30 @@ def first_try_table(lab: Lab, notes: Notes) -> ReportTable | None:
 
 def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
     """Return a lab's cases as its book has them, a row each; None where it has none."""
-    rows = [
-        [
-            str(number),
-            pitfall.symptom,
-            "; ".join(notes[number].of("Prediction")) or NONE,
-            _measured_by_trial(notes[number].of("Run")),
-            str(notes[number].hints or "none"),
-            notes[number].diagnosis or NONE,
-            _changed(notes[number]),
-            "solved" if notes[number].fixed else NONE,
-        ]
+    cases = [
+        (number, pitfall, notes[number])
         for number, pitfall in enumerate(lab.file.pitfalls, start=1)
         if number in notes
     ]
-    if not rows:
+    if not cases:
         return None
+    columns = {
+        "case": [str(number) for number, _, _ in cases],
+        "what is seen": [pitfall.symptom for _, pitfall, _ in cases],
+        "predicted": ["; ".join(of.of("Prediction")) or NONE for _, _, of in cases],
+        "measured": [_measured_by_trial(of.of("Run")) for _, _, of in cases],
+        "hints": [str(of.hints or "none") for _, _, of in cases],
+        "known": ["; ".join(of.known) or NONE for _, _, of in cases],
+        "diagnosis": [of.diagnosis or NONE for _, _, of in cases],
+        "changed": [_changed(of) for _, _, of in cases],
+        "outcome": ["solved" if of.fixed else NONE for _, _, of in cases],
+    }
+    if not any(of.known for _, _, of in cases):
+        del columns["known"]
     return ReportTable(
         f"Lab book: {lab.file.lab.title}",
-        [
-            "case",
-            "what is seen",
-            "predicted",
-            "measured",
-            "hints",
-            "diagnosis",
-            "changed",
-            "outcome",
-        ],
-        rows,
+        list(columns),
+        [list(row) for row in zip(*columns.values(), strict=True)],
         frozenset({0, 4}),
     )
 

@@ -231,7 +231,7 @@ def to_change(context: LabContext, name: str) -> Block:
     settings = settings_to_change(context.lab, number)
     if not settings:
         here = ", or the field *How many runs of each trial*" if context.runs_here else ""
-        return Block(f"**What to change**: how many runs there are (`--repeat N`{here}).")
+        return Block(f"**What to change**: how many runs (`--repeat N`{here}).")
     change = needed_settings(settings)
     *others, last = [f"`{setting.name}`" for setting in change]
     what = f"the setting {last}"
