@@ -9,7 +9,7 @@ from benchmark_modules import load
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
 from measuretwice.site.kit_facts import RECORDS, kit_facts
-from measuretwice.site.witnesses import set_selftests, set_stock
+from measuretwice.site.witnesses import set_ns3, set_selftests, set_stock
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -86,5 +86,27 @@ def test_verdicts_of_linux_own_tests_are_counted_by_whose_time_it_is() -> None:
         "cannot": {},
     }
     set_selftests(f, record)
-    assert [str(cell) for cell in f.selftests.rows[0]] == ["in real time", "3", "3", "1", "0", "0"]
-    assert (f.selftests_differ, f.selftests_differ_virtual) == ("`net/y`", "none")
+    shown = [str(cell) for cell in f.selftests.rows[0]]
+    assert shown == ["in real time", "3", "3", "1 (`net/y`)", "0", "0"]
+    assert [str(cell) for cell in f.selftests.rows[1]][3] == "1"
+
+
+@pytest.mark.parametrize(("slowest", "stalls"), [(0.05, True), (0.88, False)])
+def test_a_simulator_is_compared_path_by_path(slowest: float, stalls: bool) -> None:
+    trials = [
+        {"rtt_ms": 6, "ratio": 1.0},
+        {"rtt_ms": 6, "ratio": 1.21},
+        {"rtt_ms": 600, "ratio": 0.8},
+    ]
+    row = {"name": "C by halvings", "ns3": 1.2, "virtual": 1.25, "ratio": 0.96}
+    compared = {"what": "a FIFO", "runs": {"ns3": 1, "virtual": 1}, "rows": [row]}
+    f = Facts()
+    record = {
+        "ns3": "3.37",
+        "comparisons": [{**compared, "trials": trials}, compared, compared],
+        "seeds": {"rtt_ms": 451.5, "ratios": [0.9, slowest]},
+    }
+    set_ns3(f, record)
+    shown = [[str(cell) for cell in row] for row in f.ns3_by_path.rows]
+    assert shown == [["6", "2", "1.10", "1", "1.21"], ["600", "1", "0.800", "0.800", "0.800"]]
+    assert f.ns3_stalls is stalls

@@ -35,6 +35,8 @@ SHOWN = {
 }
 # Two means further apart than so many of their difference's standard errors differ.
 DIFFERS_ERRORS = 2.6
+# A simulated trial with less than this part of the recorded goodput has all but stopped.
+STALLED = 0.5
 
 
 def set_witness(f: Facts, record: Mapping[str, Any]) -> None:
@@ -101,7 +103,7 @@ def _mean(row: Mapping[str, Any], where: str) -> str:
 
 
 def _differ(row: Mapping[str, Any]) -> bool:
-    """Whether two means are further apart than chance explains."""
+    """Return whether two means are further apart than chance explains."""
     errors = row["host_error"], row["virtual_error"]
     if None in errors or row["host_over_virtual"] is None:
         return False
@@ -127,12 +129,30 @@ def set_ns3(f: Facts, record: Mapping[str, Any]) -> None:
             for n, row in enumerate(compared["rows"])
         ),
     )
-    at_random, before_fifo, *queues = record["comparisons"]
-    few, *_, many = at_random["rows"]
-    f.ns3_few_losses, f.ns3_many_losses = Number(few["ratio"]), Number(many["ratio"])
-    f.ns3_c = Number(
-        next(row["ratio"] for row in before_fifo["rows"] if row["name"] == "C by halvings")
+    at_random, _, *queues = record["comparisons"]
+    paths = sorted({trial["rtt_ms"] for trial in at_random["trials"]})
+    by_path = {
+        rtt_ms: [trial["ratio"] for trial in at_random["trials"] if trial["rtt_ms"] == rtt_ms]
+        for rtt_ms in paths
+    }
+    f.ns3_by_path = table(
+        ("RTT (ms)", "trials", "ns-3's goodput over ours: mean", "least", "most"),
+        (
+            (
+                Number(rtt_ms),
+                whole(len(ratios)),
+                Number(statistics.geometric_mean(ratios)),
+                Number(min(ratios)),
+                Number(max(ratios)),
+            )
+            for rtt_ms, ratios in by_path.items()
+        ),
     )
+    seeds = record["seeds"]
+    f.ns3_again_rtt = Number(seeds["rtt_ms"], "ms")
+    f.ns3_again_runs = whole(len(seeds["ratios"]))
+    f.ns3_again = Numbers(tuple(seeds["ratios"]))
+    f.ns3_stalls = min(seeds["ratios"]) < STALLED
     of_queues = [row["ratio"] for compared in queues for row in compared["rows"]]
     f.ns3_queues = Numbers((min(of_queues), max(of_queues)))
 
@@ -198,7 +218,7 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
                 f"in {'real' if place == 'patched' else 'virtual'} time",
                 whole(sum(counts.get(word, 0) for word in ("pass", "fail", "timeout"))),
                 whole(counts.get("pass", 0)),
-                whole(counts.get("differ", 0)),
+                _named(counts.get("differ", 0), record["differ"][place]),
                 whole(counts.get("vary", 0)),
                 whole(counts.get("skip", 0)),
             )
@@ -207,8 +227,9 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
     )  # fmt: skip
     f.selftests_programs = whole(len(record["tests"]))
     f.selftests_cannot = whole(len(record["cannot"]))
-    f.selftests_differ, f.selftests_differ_virtual = (
-        ", ".join(f"`{name}`" for name in record["differ"][place]) or "none"
-        for place in ("patched", "virtual")
-    )
     f.selftests_checks = whole(record["counts"]["patched"].get("pass", 0))
+
+
+def _named(count: int, programs: Sequence[str]) -> str:
+    """Return a count of checks, and the programs that they are in."""
+    return f"{count} ({', '.join(f'`{name}`' for name in programs)})" if programs else str(count)
