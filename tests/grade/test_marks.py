@@ -104,7 +104,7 @@ def test_a_last_line_without_an_end(tmp_path: Path) -> None:
         ("s1,x,1,\"Design, in full\",6,7,", "line 2: 7 points for a criterion of 6"),
         ("s1,x,1,\"Design, in full\",6,-1,", "line 2: -1 points"),
         ("s1,x,1,\"Design, in full\",6,1,\ns1,x,1,\"Design, in full\",6,2,", "lines 2 and 3: two marks"),
-        ("s1,x,1,\"Design", "line 2: can't be read: a quote"),
+        ("s1,x,1,\"Design", "line 2: can't be read, because a quote"),
         ("s1,x,1,\"Design, in full\",6,1e3,", "line 2: '1e3' is no number"),
     ],
 )  # fmt: skip

@@ -41,10 +41,10 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("mount -o remount,ro /dev/shm", "lab: /dev/shm: Read-only file system: "),
+        ("mount -o remount,ro /dev/shm", "lab: /dev/shm: Read-only file system. "),
         (
             "cat /dev/zero 2>/dev/null >/dev/shm/full || true",
-            "lab: /dev/shm: No space left on device: ",
+            "lab: /dev/shm: No space left on device. ",
         ),
     ],
 )

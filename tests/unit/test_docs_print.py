@@ -78,21 +78,21 @@ CASE = """\
 
 ## Run
 
-=== "virtual kernel"
+```sh
+./lab run a --case 1
+```
 
-    ```sh
-    ./lab run a --case 1
-    ```
+??? terminals "Other ways to run it"
 
-=== "live terminals"
+    === "live terminals"
 
-    ```sh
-    ./lab up a
-    ```
+        ```sh
+        ./lab up a
+        ```
 
-=== "testbed"
+    === "testbed"
 
-    on nodes
+        on nodes
 
 ## What you see
 

@@ -273,7 +273,7 @@ def live_terminals(lab: Lab, options: str, panel: str) -> str:
     if panel:
         begin, end = (
             [panel, "Type, in this order:"],
-            ["Or in terminals of your own:", "", up, "", check],
+            ["Or in your own terminals:", "", up, "", check],
         )
     else:
         begin, end = [up, "", "Then `./lab enter NODE` in each, and type:"], [check]
