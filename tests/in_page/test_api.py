@@ -372,7 +372,7 @@ def test_lines_kept_on_a_page_are_in_the_book(worker: Worker) -> None:
     worker.ask("note", lab="mathis", known={"5": "ss.txt: mss:536\nslow"})
     assert kinds_of(worker, 5).count("Known") == 2
     worker.ask("note", lab="mathis", known={"5": "ss.txt: mss:536"})
-    assert read_notes(worker.book)[5].known == ["ss.txt: mss:536"]
+    assert read_notes(worker.book)[5].known_lines == ["ss.txt: mss:536"]
 
 
 def test_what_was_cancelled_or_failed_is_no_try(worker: Worker) -> None:

@@ -215,7 +215,11 @@ def lab_show_what_was_set_and_measured(_: None, lab: Lab, pitfall: Pitfall) -> S
 
 
 def list_of_settings(_: None, lab: Lab, pitfall: Pitfall) -> Said:
-    settings = lab_says("list", lab.name).partition("  settings and their values")[2].partition("  --case 1:")[0]
+    settings = (
+        lab_says("list", lab.name)
+        .partition("  settings and their values")[2]
+        .partition("  --case 1:")[0]
+    )
     yield f"./lab list {lab.name}", " ".join(re.findall(r"^  (\w+)", settings, re.MULTILINE))
 
 

@@ -182,7 +182,7 @@ def test_what_is_known_is_what_was_not_dropped_again() -> None:
     text = (
         "## Case 5: x\n\n- Known: ss.txt: mss:536\n- Known: slow\n- Dropped: slow\n- Known: none\n"
     )
-    assert read_notes(text)[5].known == ["ss.txt: mss:536"]
+    assert read_notes(text)[5].known_lines == ["ss.txt: mss:536"]
 
 
 def test_a_line_of_a_run_is_kept_by_a_command(
@@ -205,4 +205,4 @@ def test_a_line_of_a_run_is_kept_by_a_command(
     assert kept("romeo/ss.txt:2") == "case 5: romeo/ss.txt: cubic mss:536\n"
     assert kept("it", "is", "slow") == kept("it is slow") == "case 5: it is slow\n"
     assert kept("ss.txt:3") == "ss.txt:3: romeo/ss.txt has 2 lines"
-    assert book.notes(5).known == ["romeo/ss.txt: cubic mss:536", "it is slow"]
+    assert book.notes(5).known_lines == ["romeo/ss.txt: cubic mss:536", "it is slow"]

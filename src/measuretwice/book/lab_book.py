@@ -168,15 +168,15 @@ class Notes:
         return self.of("Judgement")
 
     @property
-    def known(self) -> list[str]:
+    def known_lines(self) -> list[str]:
         """What is kept as known, in order: lines of output, or the student's words. What was dropped later isn't among it."""
-        kept: dict[str, None] = {}
+        texts: dict[str, None] = {}
         for entry in self.entries:
             if entry.kind == "Known" and not entry.is_empty:
-                kept.setdefault(entry.text)
+                texts.setdefault(entry.text)
             elif entry.kind == "Dropped":
-                kept.pop(entry.text, None)
-        return list(kept)
+                texts.pop(entry.text, None)
+        return list(texts)
 
     @property
     def hints(self) -> int:

@@ -64,8 +64,8 @@ def show(target: Path, what: str | None, node: str | None, as_text: bool, as_jso
 
 @click.command()
 @click.argument("target", metavar="RUN", type=PATH)
-@click.argument("said", metavar="FILE:LINE|WORDS", nargs=-1, required=True)
-def note(target: Path, said: tuple[str, ...]) -> int:
+@click.argument("parts", metavar="FILE:LINE|WORDS", nargs=-1, required=True)
+def note(target: Path, parts: tuple[str, ...]) -> int:
     """Keep what you know so far of a case in your lab book.
 
     RUN is one of the case's runs, or its live lab. FILE:LINE keeps that line of a raw file, as in romeo/ss.txt:3; anything
@@ -73,9 +73,9 @@ def note(target: Path, said: tuple[str, ...]) -> int:
     """
     root = root_folder()
     with opened(target) as source:
-        words = _line_named(source, said[0]) if len(said) == 1 else ""
+        words = _line_named(source, parts[0]) if len(parts) == 1 else ""
         run = source.target
-    words = words or " ".join(" ".join(said).split())[:MOST_KEPT]
+    words = words or " ".join(" ".join(parts).split())[:MOST_KEPT]
     case = CaseBooks(root, [run], [run]).note_known(words) if words else None
     if case is None:
         raise UserError(

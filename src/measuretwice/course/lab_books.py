@@ -255,7 +255,7 @@ class CaseBooks:
         if len(cases := {(case.book.path, case.number): case for case in self._all}) != 1:
             return None
         [case] = cases.values()
-        if words not in case.book.notes(case.number).known:
+        if words not in case.book.notes(case.number).known_lines:
             case.book.add(case.number, "Known", words)
         return case.number
 

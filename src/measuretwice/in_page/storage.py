@@ -83,8 +83,8 @@ def note_written(
     diagnosed = _by_case(lab, written["diagnoses"])
     steps = _by_case(lab, written["hints"]).items()
     taken_hints = {case: step for case, step in steps if step in HINTS}
-    known = {int(case): text for case, text in written["known"].items() if case.isdecimal()}
-    if begin and (diagnosed or taken_hints or any(known.values())) and not book.exists:
+    lines_by_case = {int(case): text for case, text in written["known"].items() if case.isdecimal()}
+    if begin and (diagnosed or taken_hints or any(lines_by_case.values())) and not book.exists:
         book.open()
     if not book.exists:
         return
@@ -92,7 +92,7 @@ def note_written(
         notes = book.notes(case)
         if int(step) > notes.hints and not notes.fixed:
             book.add(case, "Hint", step)
-    for case, text in sorted(known.items()):
+    for case, text in sorted(lines_by_case.items()):
         if 1 <= case <= len(lab.file.pitfalls):
             _note_known(book, case, text)
     for case, text in sorted(diagnosed.items()):
@@ -104,7 +104,7 @@ def note_written(
 def _note_known(book: LabBook, case: int, text: str) -> None:
     """Note which lines a page's list has now: new ones, and those that were dropped from it."""
     lines = [_one_line(line) for line in text.splitlines()[:MOST_KNOWN]]
-    before = book.notes(case).known
+    before = book.notes(case).known_lines
     for line in lines:
         if line and line != NONE and line not in before:
             book.add(case, "Known", line)

@@ -335,12 +335,12 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
         "predicted": ["; ".join(of.of("Prediction")) or NONE for _, _, of in cases],
         "measured": [_measured_by_trial(of.of("Run")) for _, _, of in cases],
         "hints": [str(of.hints or "none") for _, _, of in cases],
-        "known": ["; ".join(of.known) or NONE for _, _, of in cases],
+        "known": ["; ".join(of.known_lines) or NONE for _, _, of in cases],
         "diagnosis": [of.diagnosis or NONE for _, _, of in cases],
         "changed": [_changed(of) for _, _, of in cases],
         "outcome": ["solved" if of.fixed else NONE for _, _, of in cases],
     }
-    if not any(of.known for _, _, of in cases):
+    if not any(of.known_lines for _, _, of in cases):
         del columns["known"]
     return ReportTable(
         f"Lab book: {lab.file.lab.title}",
