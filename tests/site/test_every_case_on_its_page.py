@@ -99,7 +99,7 @@ READ: dict[str, dict[str, tuple[str, Callable[..., str]]]] = {
         "report_interval_s": (r"goes down to a (tenth) of a", {"tenth": "0.1"}.__getitem__)
     },
     "queues-1": {"rate_mbit": (r"does a link of (\d[\d .]*) (\wbit/s) take", of_unit)},
-    "queues-4": {"red_limit_bytes": (r"when the limit has its (\d[\d ]*)", plain)},
+    "queues-4": {"red_limit_bytes": (r"with a limit of (\d[\d ]*)", plain)},
 }
 # How many runs of each trial make a case's conclusion a sound one, where no setting is wrong.
 RUNS = {
