@@ -205,4 +205,9 @@ def test_a_line_of_a_run_is_kept_by_a_command(
     assert kept("romeo/ss.txt:2") == "case 5: romeo/ss.txt: cubic mss:536\n"
     assert kept("it", "is", "slow") == kept("it is slow") == "case 5: it is slow\n"
     assert kept("ss.txt:3") == "ss.txt:3: romeo/ss.txt has 2 lines"
-    assert book.notes(5).known_lines == ["romeo/ss.txt: cubic mss:536", "it is slow"]
+    assert "\x1b" not in kept("\x1b[31mred")
+    assert book.notes(5).known_lines == [
+        "romeo/ss.txt: cubic mss:536",
+        "it is slow",
+        "\ufffd[31mred",
+    ]

@@ -75,13 +75,14 @@ def note(target: Path, parts: tuple[str, ...]) -> int:
     with opened(target) as source:
         words = _line_named(source, parts[0]) if len(parts) == 1 else ""
         run = source.target
-    words = words or " ".join(" ".join(parts).split())[:MOST_KEPT]
+    # A stranger's output may hold what steers a terminal.
+    words = str(clean(words or " ".join(" ".join(parts).split())[:MOST_KEPT]))
     case = CaseBooks(root, [run], [run]).note_known(words) if words else None
     if case is None:
         raise UserError(
             f"{target}: of no case that you have begun; name a run in runs/LAB/case-NN-*"
         )
-    print(f"case {case}: {clean(words)}")
+    print(f"case {case}: {words}")
     return 0
 
 
