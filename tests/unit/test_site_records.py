@@ -94,9 +94,9 @@ def test_verdicts_of_linux_own_tests_are_counted_by_whose_time_it_is() -> None:
 @pytest.mark.parametrize(("slowest", "stalls"), [(0.05, True), (0.88, False)])
 def test_a_simulator_is_compared_path_by_path(slowest: float, stalls: bool) -> None:
     trials = [
-        {"rtt_ms": 6, "ratio": 1.0},
-        {"rtt_ms": 6, "ratio": 1.21},
-        {"rtt_ms": 600, "ratio": 0.8},
+        {"rtt_ms": 6, "ratio": 1.0, "losses": 400},
+        {"rtt_ms": 6, "ratio": 1.21, "losses": 900},
+        {"rtt_ms": 600, "ratio": 0.8, "losses": 100},
     ]
     row = {"name": "C by halvings", "ns3": 1.2, "virtual": 1.25, "ratio": 0.96}
     compared = {"what": "a FIFO", "runs": {"ns3": 1, "virtual": 1}, "rows": [row]}
@@ -109,4 +109,5 @@ def test_a_simulator_is_compared_path_by_path(slowest: float, stalls: bool) -> N
     set_ns3(f, record)
     shown = [[str(cell) for cell in row] for row in f.ns3_by_path.rows]
     assert shown == [["6", "2", "1.10", "1", "1.21"], ["600", "1", "0.800", "0.800", "0.800"]]
+    assert (str(f.ns3_least_losses), f.ns3_chance.value) == ("100", 5)
     assert f.ns3_stalls is stalls

@@ -148,6 +148,9 @@ def set_ns3(f: Facts, record: Mapping[str, Any]) -> None:
             for rtt_ms, ratios in by_path.items()
         ),
     )
+    # Goodput goes with the root of the losses, so it has half their relative error.
+    few = min(trial["losses"] for trial in at_random["trials"])
+    f.ns3_least_losses, f.ns3_chance = whole(few), Number(50 / few**0.5, "%", 1)
     seeds = record["seeds"]
     f.ns3_again_rtt = Number(seeds["rtt_ms"], "ms")
     f.ns3_again_runs = whole(len(seeds["ratios"]))
