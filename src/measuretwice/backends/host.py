@@ -21,13 +21,14 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from measuretwice.backends.backend import Backend, algorithms_of, needs, tool_versions
 from measuretwice.backends.script import Emulation, Interface, experiment_script, interfaces
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import (
     EMULATED_EVENTS,
+    EMULATED_STAY_ROOT,
     EMULATED_TOOLS,
     EMULATOR,
     HOST_GUARD,
@@ -104,6 +105,14 @@ class Host(Backend):
         return KernelFacts(platform.release())
 
 
+class _Programs(NamedTuple):
+    """What is compiled for emulated runs; `events` and `stay_root` (a library) where a user needs them."""
+
+    emulator: Path
+    events: Path | None
+    stay_root: Path | None
+
+
 class EmulatedHost(Host):
     """Trials on this machine's own kernel, with an emulator of ours in the place of one link: in real time.
 
@@ -121,10 +130,13 @@ class EmulatedHost(Host):
 
     def __init__(self, tools: dict[str, str], owner: int) -> None:
         super().__init__(tools, owner)
-        self._emulator = ensure_program(EMULATOR)
-        self._events = None if _sees_events() else ensure_program(EMULATED_EVENTS)
+        self._programs = _Programs(
+            ensure_program(EMULATOR),
+            None if _sees_events() else ensure_program(EMULATED_EVENTS),
+            ensure_program(EMULATED_STAY_ROOT, "-shared", "-fPIC") if os.geteuid() else None,
+        )
         digest = hashlib.sha256(EMULATOR.read_bytes()).hexdigest()[:8]
-        sampled = ", events sampled" if self._events else ""
+        sampled = ", events sampled" if self._programs.events else ""
         self.kernel = f"{self.kernel}, emulator {digest}{sampled}"
 
     @classmethod
@@ -168,7 +180,7 @@ class EmulatedHost(Host):
             raise UserError(
                 "--emulate: neither the kit nor --out may be in /run, which a run has for itself"
             )
-        emulation = _emulation(lab, plan, self._emulator, self._events, str(work / "raw"))
+        emulation = _emulation(lab, plan, self._programs, str(work / "raw"))
         script = experiment_script(lab, plan, root, str(work / "raw"), None, emulation=emulation)
         (work / "experiment.sh").write_text(script, encoding="utf-8")
         run_script(work, self._owner, wall_limit_s)
@@ -187,8 +199,11 @@ def cannot_emulate(emulated: Emulated, plan: Plan) -> str:
     return ""
 
 
-def ensure_program(source: Path) -> Path:
-    """Return the program of a C `source`, compiled into the cache where it isn't yet; UserError where that can't be done."""
+def ensure_program(source: Path, *more: str) -> Path:
+    """Return the program of a C `source`, compiled into the cache where it isn't yet; UserError where that can't be done.
+
+    `more` are further options of the compiler.
+    """
     folder = cache_folder() / "emulator"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
     program = folder / f"{source.stem}-{digest}-{platform.machine()}"
@@ -203,7 +218,7 @@ def ensure_program(source: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as beside:
             built = Path(beside) / source.stem
-            options = ["-O2", "-Wall", "-Wextra", "-o", str(built), str(source)]
+            options = ["-O2", "-Wall", "-Wextra", *more, "-o", str(built), str(source)]
             done = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line]
@@ -242,7 +257,7 @@ def _missing_algorithms(names: Iterable[str]) -> list[str]:
     return missing
 
 
-def _emulation(lab: Lab, plan: Plan, emulator: Path, events: Path | None, out: str) -> Emulation:
+def _emulation(lab: Lab, plan: Plan, programs: _Programs, out: str) -> Emulation:
     """Return what a trial's script does for the emulator in it; raw files go to `out`/NODE/."""
     emulated = lab.file.topology.emulated
     assert emulated
@@ -253,22 +268,30 @@ def _emulation(lab: Lab, plan: Plan, emulator: Path, events: Path | None, out: s
     )
     words = " ".join(shlex.quote(word) for word in _arguments(lab, plan, near.name))
     tc = shutil.which("tc", path=_path()) or "tc"
+    tcpdump = programs.stay_root and shutil.which("tcpdump", path=_path())
+    events = programs.events
     links = [(EMULATED_TOOLS / "tc", "tc")]
     links += [(EMULATED_TOOLS / "tracing", name) for name in ("mount", "mkdir", "rmdir") if events]
+    links += (
+        [(EMULATED_TOOLS / "tcpdump", "tcpdump"), (Path(tcpdump), "copies/tcpdump")]
+        if tcpdump
+        else []
+    )
     counters, lateness = COUNTERS, f"{out}/{node}/emulator.json"
     start = [
         f"# The emulator, between to-{node} and to-{towards}: all checksums are computed before it, and no packet is larger than an MTU.",
         f"export EMULATED_NODE={node} EMULATED_DEV={near.name} EMULATED_COUNTERS={counters} EMULATED_TC={shlex.quote(tc)}",
-        f"mkdir {STAND_INS}",
+        f"mkdir -p {STAND_INS}/copies",
         *(f"install -m 755 {shlex.quote(str(tool))} {STAND_INS}/{name}" for tool, name in links),
         *([f"export EMULATED_EVENTS={shlex.quote(str(events))}"] if events else []),
+        *([f"export EMULATED_STAY_ROOT={shlex.quote(str(programs.stay_root))}"] if tcpdump else []),
         f"export PATH={STAND_INS}:$PATH:/usr/sbin:/sbin",
         *(
             f"ip netns exec {end.node} ethtool -K {end.name} tx off tso off gso off gro off >/dev/null"
             for end in (near, far)
         ),
         f"for end in to-{node} to-{towards}; do ethtool -K $end tx off tso off gso off gro off >/dev/null; done",
-        f"{shlex.quote(str(emulator))} to-{node} to-{towards} {words} {counters} {shlex.quote(lateness)} &",
+        f"{shlex.quote(str(programs.emulator))} to-{node} to-{towards} {words} {counters} {shlex.quote(lateness)} &",
         "emulator=$!",
         f"until [[ -e {counters} ]]; do kill -0 $emulator; sleep 0.01; done",
         "",

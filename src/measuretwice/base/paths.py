@@ -22,6 +22,8 @@ HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
 EMULATOR = CHECKOUT / "scripts/host/emulator.c"
 # In place of the kernel's tracing, where a run isn't root's.
 EMULATED_EVENTS = CHECKOUT / "scripts/host/events.c"
+# For programs there that would become somebody else, and can't.
+EMULATED_STAY_ROOT = CHECKOUT / "scripts/host/stay_root.c"
 # What stands in for programs on an emulated run's nodes.
 EMULATED_TOOLS = CHECKOUT / "scripts/host/emulated"
 REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"
