@@ -49,7 +49,7 @@ CUBIC_C, CUBIC_CUT, CUBIC_RENO_STEP = 0.4, 0.3, 0.9 / 1.7
 
 
 def set_algorithms(f: Facts, sets: RecordedSets) -> None:
-    """Set what algorithms.md quotes."""
+    """Set what the pages on the four algorithms quote, and the evidence about them."""
     _traces(f, sets)
     _reno_and_cubic(f, sets)
     _cubic_elsewhere(f, sets)
