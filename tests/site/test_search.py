@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 # Of these pages one is among the first three.
 WANTED = {
     "cwnd": ["start/ss", "reference/glossary"],
-    "BBR": ["modules/04-variants/algorithms", "modules/04-variants"],
+    "BBR": ["modules/04-variants/bbr"],
     "wsl": ["start/machine"],
     "how to set delay": ["start/tc", "modules/00-calibrate/delay"],
     "jain": ["reference/glossary", "modules/03-scale/case-06"],
@@ -39,7 +39,7 @@ WANTED = {
     "grade": ["instructors/grading"],
     "fairness": ["modules/03-scale/case-06", "modules/02-buffers"],
     "packet loss": ["modules/00-calibrate/loss"],
-    "slow start": ["modules/04-variants/algorithms", "reference/glossary"],
+    "slow start": ["modules/04-variants/reno", "reference/glossary"],
 }
 HITS = """[...document.querySelectorAll('.md-search-result__item')].map(
   hit => [hit.querySelector('a').pathname.replace(/^\\/|\\/$/g, ''), hit.innerText])"""
