@@ -36,7 +36,7 @@ _WORDS = {
 }
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # What differs between two runs that say the same: process ids, moments, random names.
-_VARYING = re.compile(r"\b(?:\d+(?:\.\d+)? ?(?:ns|us|ms|s|sec|seconds|MB/s|calls/s)\b|[0-9a-f]{8,}\b|pid \d+)|(?<=-)[A-Za-z0-9]{6}\b(?=\)|$)")  # fmt: skip
+_VARYING = re.compile(r"\b(?:\d+(?:\.\d+)? ?(?:ns|us|ms|s|sec|seconds|MB/s|calls/s)\b|[0-9a-f]{8,}\b|pid \d+)|(?<=-)[A-Za-z0-9]{6}\b(?=[):]|$)")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ def _why_skipped(text: str) -> str:
     return lines[-1][:160] if lines else ""
 
 
-def units(tries: Sequence[Outcome]) -> dict[str, list[str]]:
+def units(tries: Sequence[Outcome], own: bool = False) -> dict[str, list[str]]:
     """Return each unit's verdicts over all tries: the checks that a program names, or the program itself, called "".
 
-    A program's own verdict counts besides where it names checks and doesn't end in time, so that it can't be lost.
+    With `own` a program's own verdict counts besides its checks'.
     """
     found: dict[str, list[str]] = {}
     for tried in tries:
         named = dict(tried.checks)
-        if not named or tried.verdict == "timeout":
+        if own or not named:
             named[""] = tried.verdict
         for name, verdict in named.items():
             found.setdefault(name, []).append(verdict)
@@ -105,7 +105,7 @@ def units(tries: Sequence[Outcome]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many units two kernels agree in, by verdict; which differ, and which vary within one kernel."""
+    """How many units two kernels agree in, by verdict; which differ, and which vary within one kernel or weren't reached in one."""
 
     same: dict[str, int]
     differ: dict[str, list[str]]
@@ -116,14 +116,19 @@ def compare(stock: Sequence[Outcome], patched: Sequence[Outcome]) -> Agreement:
     """Compare all tries of one program on two kernels.
 
     A unit differs where no verdict was had on both; it varies where one kernel gave two, and then tells nothing.
-    One that only one kernel named is "absent" on the other.
+    One that only one kernel named is "absent" on the other, unless the program was stopped there by its time limit: then it
+    tells nothing, either.
     """
-    ones, others = units(stock), units(patched)
+    # That it doesn't end in time is a verdict that no check tells.
+    own = any(tried.verdict == "timeout" for tried in (*stock, *patched))
+    ones, others = units(stock, own), units(patched, own)
     same: dict[str, int] = {}
     differ, vary = {}, []
     for name in [*ones, *(name for name in others if name not in ones)]:
         one, other = set(ones.get(name, ["absent"])), set(others.get(name, ["absent"]))
-        if not one & other:
+        if name and (_is_cut(one, stock) or _is_cut(other, patched)):
+            vary.append(name)
+        elif not one & other:
             differ[name] = ["/".join(sorted(one)), "/".join(sorted(other))]
         elif len(one | other) > 1:
             vary.append(name)
@@ -131,6 +136,11 @@ def compare(stock: Sequence[Outcome], patched: Sequence[Outcome]) -> Agreement:
             (verdict,) = one
             same[verdict] = same.get(verdict, 0) + 1
     return Agreement(same, differ, vary)
+
+
+def _is_cut(verdicts: set[str], tries: Sequence[Outcome]) -> bool:
+    """Return whether a unit is absent because no try came so far before it was stopped."""
+    return verdicts == {"absent"} and any(tried.verdict == "timeout" for tried in tries)
 
 
 def total(agreements: Mapping[str, Agreement]) -> dict[str, int]:

@@ -142,3 +142,23 @@ def test_the_list_names_each_test_once() -> None:
     for group in groups:
         for some in ("quick", "real_time"):
             assert set(group.get(some, "").split()) <= set(group["tests"].split())
+
+
+def test_a_check_that_a_time_limit_cut_off_does_not_differ() -> None:
+    whole = verdicts.Outcome("pass", {"a": "pass", "b": "pass"})
+    cut = verdicts.Outcome("timeout", {"a": "pass"})
+    agreement = verdicts.compare([whole], [cut])
+    assert agreement.same == {"pass": 1}
+    assert agreement.vary == ["b"]
+    # That it doesn't end in time is a verdict of its own.
+    assert agreement.differ == {"": ["pass", "timeout"]}
+    assert verdicts.compare([whole], [cut, whole]).vary == [""]
+
+
+def test_a_random_name_of_a_namespace_is_no_name() -> None:
+    texts = (
+        "TEST: testns-YfmkdX: add vrf vrf100 [ OK ]",
+        "TEST: testns-JyU11r: add vrf vrf100 [ OK ]",
+    )
+    one, other = (verdicts.read_outcome(text, 0).checks for text in texts)
+    assert list(one) == list(other)
