@@ -70,6 +70,8 @@ VIRTUAL_TIME = (
     f"time-travel-start={START_NS}",
     f"tcp_reader_interval_us={READER_INTERVAL_US}",
 )
+# busywait() of the tests' lib.sh asks without a pause: in virtual time it pauses.
+BUSY_LOOP = 's/loopy_wait : /loopy_wait "sleep 0.02" /'
 # How many checks of one test are printed.
 MOST_LINES = 5
 # Where a run takes place: which kernel, and whose time.
@@ -150,12 +152,19 @@ def ensure_kernel(*options: str | Path, sources: Path | None = None) -> virtual.
     return virtual.Kernel.read(Path(folder), virtual.FACTS, "kernel")
 
 
-def guest_script(test: Test, settle_s: float = 0) -> str:
+def guest_script(test: Test, virtual_time: bool = False) -> str:
     """Return what the guest runs: the tests' tree copied to its memory, then the test, in a time limit of its own.
 
-    `settle_s` is for virtual time, where timers are fine only once the first of it has gone by; labs wait, too.
+    Virtual time needs two things more. Its timers are fine only once the first of it has gone by; labs wait, too. And it
+    passes only while every program waits, so the tests' own loop that asks and asks again would never end; it gets a sleep.
     """
     top, _, below = test.folder.partition("/")
+    settle_s = SETTLE_SECONDS if virtual_time else 0
+    patient = (
+        f"sed -i {shlex.quote(BUSY_LOOP)} /tmp/tests/net/lib.sh"
+        if virtual_time and top == "net"
+        else ":"
+    )
     # Of net, which is large, only what stands in its own folder and what tests share.
     trees = f"kselftest kselftest.h {'tc-testing' if top == 'tc-testing' else ''}"
     return f"""\
@@ -166,6 +175,7 @@ if [[ {top} == net ]]; then
   find net -maxdepth 1 -type f \\( -name '*.sh' -o -perm /111 -o -name '*.o' -o -name settings \\) -exec cp -t /tmp/tests/net -- {{}} +
   cp -r net/lib {f"net/{below}" if below else ""} /tmp/tests/net/
 fi
+{patient}
 mkdir -p /run/netns /tmp/tests/tc-testing/tmp
 cat >/tmp/tests/tc-testing/tdc_config_local.py <<'END'
 EXTRA_NAMES = dict(TC='/tmp/bin/tc', IP='/tmp/bin/ip')
@@ -191,8 +201,8 @@ def run(test: Test, kernel: virtual.Kernel, tests: Path, options: Sequence[str])
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="measuretwice-selftest-") as name:
         folder = Path(name)
-        settle_s = SETTLE_SECONDS if options else 0
-        (folder / "experiment.sh").write_text(guest_script(test, settle_s), encoding="utf-8")
+        script = guest_script(test, virtual_time=bool(options))
+        (folder / "experiment.sh").write_text(script, encoding="utf-8")
         process = virtual.start(
             kernel, tests, folder, *options, f"uml_dir={virtual._FOLDERS}/91/.uml/",
             memory_mb=MEMORY_MB, machines_programs=True, folders=virtual.ALL_FOLDERS,
@@ -329,8 +339,11 @@ def show(runner: Runner) -> None:
                 print(f"  ... and {len(lines) - MOST_LINES} more of {name}")
 
 
-def document(runner: Runner, cannot: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is kept: each test's verdicts by place (all tries), and its checks', a letter each try."""
+def document(runner: Runner, listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept: each test's verdicts by place (all tries), and its checks', a letter each try.
+
+    `listed` is what selftests.toml has: which can't be run, and why some differ.
+    """
     rows = {}
     for name, places in sorted(runner.outcomes.items()):
         checks: dict[str, dict[str, str]] = {}
@@ -368,7 +381,8 @@ def document(runner: Runner, cannot: Mapping[str, str]) -> dict[str, Any]:
             place: {n: a.vary for n, a in runner.agreements(place).items() if a.vary}
             for place in PLACES[1:]
         },
-        "cannot": dict(cannot),
+        "cannot": dict(listed["cannot"]),
+        "explained": {name: why for name, why in listed["explained"].items() if name in rows},
         "tests": rows,
     }
 
@@ -409,7 +423,7 @@ def main() -> int:
     run_all(chosen, runner, options.again)
     show(runner)
     if options.write:
-        content = document(runner, tomllib.loads(listed)["cannot"])
+        content = document(runner, tomllib.loads(listed))
         RECORD.write_text(written(content), encoding="utf-8")
         print(f"written to {RECORD.relative_to(ROOT)}")
     return 0
