@@ -215,24 +215,31 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
     """Set how Linux's own tests end in a kernel without patches and in ours, in real time and in virtual time."""
     f.selftests_on = str(record["date"])
     f.selftests = table(
-        ("the patched kernel", "same verdict", "of these passed", "differ", "vary", "skipped in both"),
+        ("the patched kernel", "same verdict", "of these passed", "of these failed", "differ", "vary", "skipped in both"),
         (
             (
                 f"in {'real' if place == 'patched' else 'virtual'} time",
                 whole(sum(counts.get(word, 0) for word in ("pass", "fail", "timeout"))),
                 whole(counts.get("pass", 0)),
-                _named(counts.get("differ", 0), record["differ"][place]),
+                whole(counts.get("fail", 0)),
+                whole(counts.get("differ", 0)),
                 whole(counts.get("vary", 0)),
                 whole(counts.get("skip", 0)),
             )
             for place, counts in record["counts"].items()
         ),
     )  # fmt: skip
+    unlike: dict[str, list[str]] = {}
+    for place, programs in record["differ"].items():
+        for name in programs:
+            unlike.setdefault(name, []).append("real" if place == "patched" else "virtual")
+    f.selftests_explained = table(
+        ("what differs", "in which time", "why"),
+        (
+            (f"`{name}`", " and ".join(times), record["explained"].get(name, "not found out yet"))
+            for name, times in unlike.items()
+        ),
+    )
     f.selftests_programs = whole(len(record["tests"]))
     f.selftests_cannot = whole(len(record["cannot"]))
     f.selftests_checks = whole(record["counts"]["patched"].get("pass", 0))
-
-
-def _named(count: int, programs: Sequence[str]) -> str:
-    """Return a count of checks, and the programs that they are in."""
-    return f"{count} ({', '.join(f'`{name}`' for name in programs)})" if programs else str(count)
