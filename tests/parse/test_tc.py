@@ -172,6 +172,18 @@ def test_ingress() -> None:
         assert (ingress.parent, ingress.drops) == ("ffff:fff1", 0)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_kind_younger_than_tc(form: str) -> None:
+    # dualpi2 came with Linux 6.17, so tc 6.1 puts words in the place of its options.
+    name = f"tc/tc-6.1-dualpi2.{form}"
+    tbf, dualpi2, clsact = parse_tc_qdiscs(read(name), name)
+    assert (tbf.kind, tbf.rate_bps) == ("tbf", 40e6)
+    assert (dualpi2.kind, dualpi2.handle, dualpi2.parent) == ("dualpi2", "10:", "1:1")
+    assert dualpi2.drops == 0
+    assert dualpi2.backlog_bytes == 0
+    assert clsact.handle == "ffff:"
+
+
 def test_without_statistics() -> None:
     qdiscs = parse_tc_qdiscs(
         "qdisc mq 0: dev eth0 root \n"

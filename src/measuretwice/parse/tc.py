@@ -65,6 +65,8 @@ _RATE_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # tc prints three digits of it (%.3g): 97.4ms, and 1e+03ms.
 _TIME = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(ns|us|ms|s)")
 _TIME_SCALE = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+# What tc prints in place of options that it can't read, of a qdisc younger than itself (tc.c): words even with -j.
+_UNREAD_OPTIONS = re.compile(r"\{\[Unknown qdisc, optlen=\d+\] ?\}")
 
 
 def parse_tc_qdiscs(text: str, source: str) -> tuple[Qdisc, ...]:
@@ -136,7 +138,7 @@ def parse_qdisc_samples(
 def _read_json(text: str, source: str, what: str) -> Iterator[dict[str, Any]]:
     """The fields of each qdisc or class (`what`) of a JSON document."""
     expected = f"the output of `tc -j -s {what} show`"
-    document = load(text, source, expected)
+    document = load(_UNREAD_OPTIONS.sub("{}", text), source, expected)
     if not isinstance(document, list):
         raise foreign(text, source, expected)
     # A qdisc names its kind "kind", a class names it "class".
