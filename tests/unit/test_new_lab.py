@@ -67,7 +67,13 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
     assert not (copy / "facts").exists()
     for file in files:
         assert os.access(copy / file, os.X_OK) == os.access(model / file, os.X_OK)
-        if file.name not in ("lab.toml", "facts.py"):
+        if file.suffix in (".sh", ".py") and file.name != "facts.py":
+            old = (model / file).read_text(encoding="utf-8")
+            number = model.name[:2]
+            named = old.replace(f"labs/{model.name}/", "labs/06-mine/")
+            named = named.replace(f"Lab {number}", "Lab 06")
+            assert (copy / file).read_text(encoding="utf-8") == named
+        elif file.name not in ("lab.toml", "facts.py"):
             assert (copy / file).read_bytes() == (model / file).read_bytes()
     old, new = ((folder / "lab.toml").read_text(encoding="utf-8") for folder in (model, copy))
     assert facts_but(new) == facts_but(old)
@@ -100,6 +106,21 @@ def test_its_pages_are_begun_whole(checkout: Path) -> None:
         text = renderer.render(made / name, f"modules/05-queues/{name}")
         assert text.count("## ") > 3
         assert not re.search(r"\{\{|\{%|\{##", text)
+
+
+def test_a_drafts_new_cases_get_pages(checkout: Path) -> None:
+    """Called again, ./lab new begins the pages that are missing, and leaves the others alone."""
+    (checkout / "docs/modules").mkdir(parents=True)
+    root = {"MEASURETWICE_ROOT": str(checkout)}
+    call_lab("new", "mine", "--like", "queues", **root)
+    made = checkout / "docs/modules/06-mine"
+    (made / "case-01.md").write_text("mine\n")
+    (made / "case-07.md").unlink()
+    again = call_lab("new", "mine", **root)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("docs/modules/06-mine/: pages begun: 1;")
+    assert (made / "case-07.md").is_file()
+    assert (made / "case-01.md").read_text() == "mine\n"
 
 
 def test_no_page_shows_a_draft(checkout: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from measuretwice.cli.options import root_folder
+from measuretwice.lab.load import find_labs, read_lab
 from measuretwice.lab.new import add_pages, copy_lab
 
 
@@ -14,9 +15,17 @@ from measuretwice.lab.new import add_pages, copy_lab
 def new(name: str, like: str | None) -> int:
     """Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/.
 
-    The copy is a draft, so you can list, run, check and change it, but no page shows it yet.
+    The copy is a draft, so you can list, run, check and change it, but no page shows it yet. Called again for
+    a draft, it begins a page for each case that came since.
     """
     root = root_folder()
+    begun = find_labs(root).get(name)
+    if begun and not like and (lab := read_lab(begun)).file.lab.draft:
+        pages = add_pages(root, lab)
+        print(
+            f"docs/modules/{begun.name}/: pages begun: {len(pages)}; what was there stays as it was"
+        )
+        return 0
     lab = copy_lab(root, name, like)
     pages = add_pages(root, lab)
     folder = f"labs/{lab.folder.name}"

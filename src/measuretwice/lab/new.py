@@ -42,6 +42,9 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
     try:
         left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS, "facts")
         shutil.copytree(model.folder, work, ignore=left_out)
+        for path in work.rglob("*"):
+            if path.suffix in (".sh", ".py"):
+                _name_anew(path, model.folder.name, folder.name)
         (work / FACTS).write_text(_filled(f"{FACTS}.txt", folder=folder.name), encoding="utf-8")
         facts = work / "lab.toml"
         text = _as_draft(facts.read_text(encoding="utf-8"), name, model.name)
@@ -59,7 +62,8 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
 def add_pages(root: Path, lab: Lab) -> list[Path]:
     """Write a page for each of a lab's cases, and its front, to docs/modules/, where there is such a folder; return them.
 
-    Each is whole: all headings in their order, with what belongs below them. A file that is there stays as it is.
+    Each is whole: all headings in their order, with what belongs below them. A file that is there stays as it is,
+    so a draft whose cases became more can be given the pages that it lacks.
     """
     folder = root / "docs" / "modules" / lab.folder.name
     if not folder.parent.is_dir():
@@ -78,6 +82,13 @@ def add_pages(root: Path, lab: Lab) -> list[Path]:
 def _filled(template: str, **words: str) -> str:
     text = (TEMPLATES / template).read_text(encoding="utf-8")
     return Template(text).substitute(words)
+
+
+def _name_anew(script: Path, old: str, new: str) -> None:
+    """Name the new lab in a script where the old one stood: "Lab 05" in a comment, labs/05-queues in a path."""
+    text = script.read_text(encoding="utf-8")
+    text = text.replace(f"labs/{old}/", f"labs/{new}/")
+    script.write_text(re.sub(rf"\bLab {old[:2]}\b", f"Lab {new[:2]}", text), encoding="utf-8")
 
 
 def _as_draft(text: str, name: str, model: str) -> str:
