@@ -59,6 +59,8 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
         ('delay_ms = "=rtt_ms"', 'delay_ms = "=rtt"', "pitfalls: rtt-doubling: broken: delay_ms = '=rtt': no such parameter"),
         ("[model]", "[checks.means.tcp-split]\nhops = ['x']\n\n[model]", "checks.means.tcp-split: mathis has no parameter 'hops'"),
         ("[model]", "[checks.means.tcp-split]\ntimestamps = ['perhaps']\n\n[model]", "checks.means.tcp-split: timestamps: expected one of"),
+        ("case = 1\nseed = 1820\n\n", "case = 14\n\n", "recordings: handed-in-first-try: case: mathis has no case 14"),
+        ("case = 1\nseed = 1820\n\n", 'case = 1\ntrials = "5"\n\n', "handed-in-first-try: case: its own trials are run"),
         ('trials = "1,3,4,7,9"', 'trials = "1,61"', "cherry-picking: trials 1,61: mathis has no trial 61"),
         ('unit = "%", compared = false }', 'of_trial = 2 }', "cherry-picking: predict: of_trial: 2 is none of its trials"),
         ('enough = ["rate_mbit"]', 'hides = ["rate"]', "hides: 'rate' is no parameter"),

@@ -18,7 +18,7 @@ from measuretwice.base.files import read_object, write_json
 from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.execute.job import Job
 from measuretwice.lab import Lab, StageName, Value, select_trials, with_unlisted
-from measuretwice.lab.schema.cases import Again
+from measuretwice.lab.schema.cases import Again, Pitfall, Recording
 from measuretwice.runs.folder import (
     ARCHIVE,
     DONE,
@@ -62,21 +62,22 @@ class SetToRecord:
     changes: dict[str, Value]
     losses: int | None
     again: Again | None
+    seed: int = 1
 
 
 def sets_of(lab: Lab) -> list[SetToRecord]:
     """Return all sets of a lab: its recordings, then each pitfall's stages."""
     sets = [
         SetToRecord(
-            recording.id, recording.title, recording.keep, recording.step, None, None, None,
-            tuple(select_trials(lab, recording.trials)), recording.repeat, recording.set,
-            recording.losses, None,
+            recording.id, recording.title, recording.keep, recording.step, None, recording.case, None,
+            _trials_of(lab, recording), recording.repeat, recording.set,
+            recording.losses, None, recording.seed,
         )
         for recording in lab.file.recordings
     ]  # fmt: skip
     stages: tuple[StageName, StageName] = ("broken", "fixed")
     for number, pitfall in enumerate(lab.file.pitfalls, start=1):
-        trials = tuple(select_trials(lab, pitfall.trials or str(pitfall.trial)))
+        trials = _trials_of_case(lab, pitfall)
         for stage in stages:
             staged = pitfall.stage(stage)
             sets.append(
@@ -88,6 +89,16 @@ def sets_of(lab: Lab) -> list[SetToRecord]:
                 )
             )  # fmt: skip
     return sets
+
+
+def _trials_of(lab: Lab, recording: Recording) -> tuple[int, ...]:
+    if recording.case:
+        return _trials_of_case(lab, lab.case(recording.case))
+    return tuple(select_trials(lab, recording.trials))
+
+
+def _trials_of_case(lab: Lab, pitfall: Pitfall) -> tuple[int, ...]:
+    return tuple(select_trials(lab, pitfall.trials or str(pitfall.trial)))
 
 
 def choose(lab: Lab, names: Sequence[str]) -> list[SetToRecord]:
@@ -110,7 +121,9 @@ def choose(lab: Lab, names: Sequence[str]) -> list[SetToRecord]:
 def jobs_of(batch: Batch, wanted: SetToRecord) -> list[Job]:
     """Return a set's first jobs: each trial with as many seeds as it is repeated."""
     return [
-        _job(batch, wanted, trial, 1 + n) for trial in wanted.trials for n in range(wanted.repeat)
+        _job(batch, wanted, trial, wanted.seed + n)
+        for trial in wanted.trials
+        for n in range(wanted.repeat)
     ]
 
 

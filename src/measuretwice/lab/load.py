@@ -304,6 +304,10 @@ def _check_recording(lab: Lab, recording: Recording) -> None:
     lab.read_set(recording.set, f"{lab.shown_path}: {key}")
     if recording.losses and not lab.file.model:
         raise lab.problem(key, "losses: this lab has no [model] to expect them from")
+    if recording.case and recording.case > len(lab.file.pitfalls):
+        raise lab.problem(key, f"case: {lab.name} has no case {recording.case}")
+    if recording.case and (recording.trials != "all" or recording.losses):
+        raise lab.problem(key, "case: its own trials are run; leave trials and losses out")
     _check_selection(lab, key, recording.trials)
 
 
