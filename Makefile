@@ -128,8 +128,9 @@ solutions: ## the solution notebooks, run whole on the recorded runs: solutions/
 words: setup ## the list of the words of pages: workshop/words.md
 	PYTHONPATH=src $(PYTHON) -m measuretwice.site.reference >workshop/words.md
 
-site-assets: setup ## what pages show that was recorded, but for runs: the graded class
+site-assets: setup ## what pages show that was recorded, but for runs: the graded class, and a lab book
 	PYTHONPATH=src $(PYTHON) tests/support/example_class.py
+	PYTHONPATH=src $(PYTHON) tests/support/finished_report.py
 
 schema: setup ## lab.toml's JSON Schema, after a change of its tables: labs/lab.schema.json
 	PYTHONPATH=src $(PYTHON) scripts/lab_schema.py >labs/lab.schema.json

@@ -122,9 +122,11 @@ def found_by_search(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
     place = f"{case_place(lab, pitfall)}/"
     parts = [part for part in index_of(student) if part["location"].startswith(place)]
     assert any("Predict" in part["title"] for part in parts)
-    # The page of all key points names every cause: the search knows only that it is there.
+    # The page of all key points names every cause, and that of a report one: the search knows only that they are there.
     parts += [
-        part for part in index_of(student) if part["location"].startswith("modules/key-points/")
+        part
+        for part in index_of(student)
+        if part["location"].startswith(("modules/key-points/", "modules/report/"))
     ]
     for part in parts:
         yield part["location"], f"{part['title']} {part['text']}"
@@ -144,6 +146,13 @@ def descriptions(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
             description = re.search(r'<meta name="description" content="([^"]*)"', read(path))
             assert description, path
             yield path.relative_to(student).as_posix(), html.unescape(description[1])
+
+
+def finished_report(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
+    """It tells the one case that it says it tells."""
+    name = "modules/report/index.html"
+    if (lab.name, lab.case_number(pitfall)) != ("mathis", 1):
+        yield name, read(student / name).partition("<article")[2]
 
 
 def on_paper(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
@@ -363,6 +372,7 @@ SURFACES = [
     Surface(rows_of_symptoms, key_words, of="student", few=True),
     Surface(descriptions, key_words_not_seen, of="student"),
     Surface(on_paper, title_and_hints, of="student"),
+    Surface(finished_report, title_and_hints, of="student", few=True),
     Surface(plan_for_a_class, name_and_title, of="student"),
     Surface(front_of_a_lab, name_and_key_words),
     Surface(figure_of_the_symptom, key_words),

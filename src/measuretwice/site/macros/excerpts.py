@@ -8,17 +8,23 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from measuretwice.base.errors import UserError
+from measuretwice.lab import read_questions
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.parse.host import parse_nstat
+from measuretwice.report.report import make_report, render_html
 from measuretwice.runs.folder import raw_files
-from measuretwice.site.macros import LabContext, macro
+from measuretwice.runs.recorded import read_set
+from measuretwice.runs.remeasure import read_run
+from measuretwice.site.macros import LabContext, SiteContext, macro
 from measuretwice.site.macros.blocks import UNSEARCHED, Block, day, verbatim
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
@@ -26,6 +32,8 @@ QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
 SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPLostRetransmit")
 RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
 WRAPPED_FROM = 160
+# What a report of one case's two runs has, in order.
+REPORT_PARTS = ("head", "lab_book", "summary", "questions", "first_try", "fixed")
 # A page cuts several excerpts out of one archive, and a module's pages show the same runs.
 _raw_files = lru_cache(maxsize=4)(raw_files)
 
@@ -239,3 +247,51 @@ def _bottleneck(run_dir: Path, bottleneck: QdiscAt) -> Block:
     )
     file, where = f"{bottleneck.node}/qdisc.after.json", {"kind": bottleneck.kind, "dev": device}
     return _block(run_dir, file, selected_object(run_dir, file, where, QDISC_KEYS))
+
+
+@macro("finished_report", scope="site")
+def finished_report(site: SiteContext) -> dict[str, Block]:
+    """A student's report, as `./lab report` writes it of two recorded sets and of the lab book that `make site-assets` recorded:
+    `.head`, `.lab_book`, `.summary`, `.questions`, `.first_try` and `.fixed`; and `.commands`, with which it was made. It names the
+    case's cause, so a page says first which case it is."""
+    folder = site.root / "docs/includes/finished-report"
+    played = tomllib.loads((folder / "played.toml").read_text(encoding="utf-8"))
+    context = site.lab(played["lab"])
+    runs = []
+    for name in played["sets"]:
+        [recorded] = read_set(context.sets.set_folder(name)).runs
+        runs.append(read_run(site.root, recorded.result.run_dir, recorded.run))
+    asked = read_questions(context.lab)
+    report = make_report(
+        runs,
+        title=None,
+        author=played["author"],
+        made=datetime.fromisoformat(max(str((run.provenance or {})["ended"]) for run in runs)),
+        answers={asked[int(n) - 1]: text.strip() for n, text in played["answers"].items()},
+        books={context.lab.name: (folder / "lab-book.txt").read_text(encoding="utf-8")},
+    )
+    commands = "\n".join(f"# {step['does']}\n{step['command']}" for step in played["steps"])
+    return {"commands": Block(verbatim(commands, "sh")), **report_parts(render_html(report))}
+
+
+def report_parts(page: str) -> dict[str, Block]:
+    """Return the parts of a report of two runs by what they are, each to stand below a heading of a page of the site, with classes of its own."""
+    head = page.partition("<header>")[2].partition("</header>")[0]
+    sections = re.findall(r"<section [^>]*>(.*?)</section>", page, re.DOTALL)
+    return {
+        name: _report_part(html) for name, html in zip(REPORT_PARTS, (head, *sections), strict=True)
+    }
+
+
+def _report_part(html: str) -> Block:
+    html = re.sub(
+        r'class="([^"]+)"',
+        lambda found: 'class="' + " ".join(f"report-{name}" for name in found[1].split()) + '"',
+        html,
+    )
+    html = html.replace("<table>", '<table class="report-table">')
+    html = re.sub(r"(</?h)([123])\b", lambda found: f"{found[1]}{int(found[2]) + 2}", html)
+    # What a report says is no text of the page.
+    return Block(
+        f'<!-- vale off -->\n\n<div class="report-part" {UNSEARCHED}>\n{html.strip()}\n</div>\n\n<!-- vale on -->\n'
+    )
