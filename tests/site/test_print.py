@@ -13,10 +13,12 @@ pytestmark = pytest.mark.slow
 
 PRINTED = (
     "modules/01-mathis/print/",
-    "modules/01-mathis/case-05/",
+    "modules/report/",
     "reference/tc/",
     "reference/statistics/",
 )
+# Of three modules, and the longest of all among them.
+ON_ONE_SHEET = ("01-mathis/case-05", "03-scale/case-02", "05-queues/case-04")
 # What stands on a page besides its text, and must not be on paper.
 NAVIGATION = (
     ".md-header, .md-tabs, .md-sidebar, .md-footer, .headerlink, .md-code__nav, .screen-only"
@@ -61,6 +63,47 @@ def test_paper(browser: Any, address: str, scheme: str) -> None:
         assert page.evaluate(HIDDEN) == 0, name
         assert page.evaluate(PALEST) < 0.5, name
         page.emulate_media(media="screen", color_scheme=scheme)
+    context.close()
+
+
+@pytest.mark.parametrize("place", ON_ONE_SHEET)
+def test_a_case_is_one_sheet_to_hand_out(browser: Any, address: str, place: str) -> None:
+    """Where it is, the problem, room for the prediction, the command, the settings; nothing folded, no button, no address."""
+    context = browser.new_context(viewport={"width": 688, "height": 1009})
+    page = context.new_page()
+    page.goto(f"{address}modules/{place}/")
+    page.wait_for_selector(".notebook form")
+    asked = page.locator("#predict ~ p strong").first.inner_text()
+    assert sheets(page.pdf(format="A4")) == 1
+    page.emulate_media(media="print")
+    assert page.evaluate(VISIBLE) == []
+    assert page.evaluate(CUT) == []
+    text = page.locator(".md-content").inner_text()
+    lab, number = place[3:].split("/case-0")
+    for said in (
+        asked,
+        f"Case {number} of",
+        f"./lab run {lab} --case {number}",
+        "The set-up",
+        "Your prediction: ",
+        "Your diagnosis: ",
+    ):
+        assert said in text, said
+    for left_out in (
+        "Run it here",
+        "Write it down",
+        "Hint",
+        "The recorded run",
+        "Next",
+        "All settings",
+    ):
+        assert left_out not in text, left_out
+    room = page.locator(".notebook input, .notebook textarea").evaluate_all(
+        "all => all.map(one => one.offsetHeight)"
+    )
+    assert min(room) > 40
+    addresses = """() => [...document.querySelectorAll('.md-content a')].map(link => getComputedStyle(link, '::after').content).filter(text => !['none', 'normal'].includes(text))"""
+    assert page.evaluate(addresses) == []
     context.close()
 
 

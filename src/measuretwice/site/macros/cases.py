@@ -73,14 +73,16 @@ def case_facts(context: LabContext, name: str) -> Block:
         f"[{context.lab.name.capitalize()}](index.md)",
         f"Case {number} of {len(cases)}",
         _minutes(context, name),
-        "[what is a case?](../../start/half-an-hour.md#solve-a-case)",
     ]
-    facts += [
+    leads = ["[what is a case?](../../start/half-an-hour.md#solve-a-case)"]
+    leads += [
         f"[{label}]({case_page(context, cases[index].id)})"
         for label, index in (("Previous", number - 2), ("Next", number))
         if 0 <= index < len(cases)
     ]
-    return Block(f"{' · '.join(facts)}\n{{ .case-facts }}")
+    # On paper nobody follows them.
+    here, from_here = (" · ".join(part) for part in (facts, leads))
+    return Block(f'{here}<span class="screen-only"> · {from_here}</span>\n{{ .case-facts }}')
 
 
 def _minutes(context: LabContext, name: str) -> str:
@@ -101,7 +103,9 @@ def predict(context: LabContext, name: str) -> Block:
         predict.ask,
         quantity=quantity_of(predict).label,
     )
-    return Block(f"**{predict.ask}** [All settings](#set-up)\n\n{field}")
+    return Block(
+        f'**{predict.ask}** <span class="screen-only">[All settings](#set-up)</span>\n\n{field}'
+    )
 
 
 @macro('dealt("mtu")')
