@@ -56,7 +56,7 @@ def test_every_lab_fits_and_names_it(name: str, validator: jsonschema.protocols.
         ("calibrate", 'keep = "digests"', 'keep = "all"', "recordings.1.keep"),
         ("mathis", 'file = "trials.csv"', "file = 1", "trials"),
         ("mathis", "tries = 2", "tries = 0", "pitfalls.12.broken.again.tries"),
-        ("variants", 'kind = "boxes"', 'kind = "boxen"', "figures.3"),
+        ("variants", 'kind = "boxes"', 'kind = "boxen"', "figures.7"),
     ],
 )
 def test_what_it_refuses_the_kit_refuses(
