@@ -347,7 +347,7 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
         if client is None and _client_of(_ends(piece, far=True), tests):
             found.left_out.append(
                 f"{piece.path}: the receiver's end of iperf3's connection (port {named}); windows, round trips and "
-                "resent segments are the sender's: bring ss -tin of the sender"
+                "retransmitted segments are the sender's: bring ss -tin of the sender"
             )
             continue
         if client is None and ports:
