@@ -74,7 +74,12 @@ def test_recorded_set_is_whole(folder: Path) -> None:
     assert {run.result.trial for run in found.runs} == set(meant.trials)
     for run in found.runs:
         wanted = trial_params(
-            lab, run.result.trial, stage=meant.stage, case=meant.case, changes=meant.changes
+            lab,
+            run.result.trial,
+            stage=meant.stage,
+            case=meant.case,
+            seed=meant.seed,
+            changes=meant.changes,
         )
         if meant.losses:
             wanted["duration_s"] = run.result.params["duration_s"]
@@ -100,8 +105,8 @@ def test_a_set_read_and_written_is_the_same() -> None:
             assert found.to_text() == (folder / SET_FILE).read_text(), folder.name
 
 
-# Sets that are a stage of a pitfall: they have its name.
-STAGED = [folder for folder in RECORDED if folder.name.endswith(("-broken", "-fixed"))]
+# Sets that are a stage of a pitfall: they have its case's number.
+STAGED = [folder for folder in RECORDED if folder.name.startswith("case-")]
 
 
 @pytest.mark.parametrize("folder", STAGED, ids=lambda path: path.name)

@@ -255,6 +255,8 @@ def finished_report(site: SiteContext) -> dict[str, Block]:
     `.head`, `.lab_book`, `.summary`, `.questions`, `.first_try` and `.fixed`; and `.commands`, with which it was made. It names the
     case's cause, so a page says first which case it is."""
     folder = site.root / "docs/includes/finished-report"
+    if not folder.is_dir():
+        return {}
     played = tomllib.loads((folder / "played.toml").read_text(encoding="utf-8"))
     context = site.lab(played["lab"])
     runs = []
