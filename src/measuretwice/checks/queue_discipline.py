@@ -133,7 +133,8 @@ def red_limits(run: RunUnderTest) -> Finding | None:
         f"at least {needed:.0f} B: max {most:.0f} and a burst of {burst:.0f} packets of "
         f"{packet_bytes:.0f} B",
         "The average may pass max only after the queue itself is far above it. Where the limit comes "
-        "first, a burst is cut off at the tail, which is what red is there to prevent.",
+        "first, a burst is cut off at the tail, which is what red is there to prevent. A lower max makes room "
+        "only together with a smaller burst.",
         symptom="with these settings red can't do what it is there for",
     )
 

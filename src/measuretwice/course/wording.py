@@ -309,7 +309,10 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
     if not case.settings:
         command = f": ./lab run {case.lab} --case {case.case} --repeat N"
         how = f": say how many in the field “{HOW_MANY}”, and run it again" if in_page else command
-        return [f"{about}: {begin}. No setting is to change, but how many runs there are{how}."]
+        return [
+            f"{about}: {begin}. No setting is to change, but how many runs there are{how}.",
+            "Decide how many before you look: runs that are added until an answer comes out prove less.",
+        ]
     lines = _what_to_change(f"{about}: {begin}.", case.settings)
     if case.diagnosis and not case.names_cause:
         lines.append(
@@ -327,7 +330,7 @@ def _what_to_change(begin: str, settings: Sequence[SettingToChange]) -> list[str
     what = (
         "One of these settings is to change, and each is enough:"
         if are_ways
-        else "These settings are to change:"
+        else "These settings are to change, all in one run:"
     )
     return [f"{begin} {what}", *(f"  {setting.says}" for setting in change)]
 
@@ -338,6 +341,12 @@ def _change_by(case: CaseUnsolved) -> str:
     first, single = change[0], len(change) == 1
     name = first.name if single else "NAME"
     value = "" if single and first.is_taken_away else "VALUE"
+    if not single and first.need != "one way" and not case.is_live:
+        # What one run changes, the next one doesn't remember.
+        together = " ".join(
+            f"--set {each.name}={'' if each.is_taken_away else 'VALUE'}" for each in change
+        )
+        return f"./lab run {case.lab} --case {case.case} {together}"
     if case.is_live:
         return f"on a node, before the script's command: {name.upper()}={value}; or type the command itself"
     return f"./lab run {case.lab} --case {case.case} --set {name}={value}"

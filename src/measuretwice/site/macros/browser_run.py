@@ -79,13 +79,15 @@ def told_settings(context: LabContext, name: str) -> str:
 
 
 def extra_seconds(context: LabContext, name: str) -> float:
-    """How much longer than their recordings took both runs of a case are likely to take in a page; 0 where it makes none."""
+    """How much longer than their recordings took both runs of a case are likely to take in a page; 0 where it can't make both."""
     longer = 0.0
     stages: tuple[StageName, ...] = ("broken", "fixed")
     for stage in stages if context.runs_here else ():
         _, runs = _case(context, name, stage)
         like = f"{name}-{stage}"
-        if not context.sets.is_recorded(like) or _why_not(context.lab, runs):
+        if _why_not(context.lab, runs):
+            return 0.0
+        if not context.sets.is_recorded(like):
             continue
         recorded_s = sum(map(context.sets.real_s, context.sets.runs(like)))
         longer += max(0.0, _page_seconds(context, runs, like) - recorded_s)

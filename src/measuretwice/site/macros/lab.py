@@ -289,7 +289,9 @@ def network(
     title = f"The network of {context.lab.name}, trial {number}"
     caption = f"The network, with the settings of trial {number}. The text beside an arrow is what happens to packets going that way."
     # A case's page says itself which trial it is of, and has to be short.
-    return _figure(drawn, title, "" if case else caption, small=bool(case))
+    return _figure(
+        drawn, title, "The network as it is meant to be." if case else caption, small=bool(case)
+    )
 
 
 @macro('where_it_was("mtu")')
