@@ -135,7 +135,7 @@ def _reno_and_cubic(f: Facts, sets: RecordedSets) -> None:
     f.epochs = table(
         (
             "from", "window at the loss", "kept", "curve heads for", "K", "lasted",
-            "came past K?", "$W_{TCP}$ at the end", "window at the end",
+            "passed K?", "$W_{TCP}$ at the end", "window at the end",
         ),
         ((
                 seconds(epoch.start_s),
