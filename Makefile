@@ -74,7 +74,7 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
 test: setup ## the tests, but for the dear ones that are left to the night
-	@echo "the tests: some six minutes on two cores"
+	@echo "the tests: a quarter of an hour on two cores"
 	$(TESTS) -m "not nightly" $(ARGS)
 
 test-nightly: setup ## the dear ones that make test leaves to the night, but for those that only a release needs
