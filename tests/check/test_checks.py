@@ -446,6 +446,13 @@ def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: 
     assert DISCIPLINE.raised(**measured) == [finding]
 
 
+@pytest.mark.parametrize(("ping_ms", "found"), [(68, False), (69, True)])
+def test_pings_that_waited_longer_than_the_queue_explains(ping_ms: float, found: bool) -> None:
+    """40 ms of path and 4 of queue: twice that and 20 ms more may be the other direction's and the start."""
+    waits = {"path_rtt_ms": 40, "queue_delay_mean_ms": 4, "busy_ping_mean_ms": ping_ms}
+    assert DISCIPLINE.raised(**waits) == (["queue-elsewhere"] if found else [])
+
+
 @pytest.mark.parametrize("log", [12, 16])
 def test_the_unit_of_idle_time_matters_only_where_red_learns_that_it_is_idle(log: int) -> None:
     tbf = Qdisc("tbf", "1:", dev="eth2", root=True, parent=None)

@@ -32,6 +32,9 @@ from measuretwice.stats.two_samples import (
 SHAPERS = frozenset({"tbf", "htb", "hfsc", "cbq", "netem"})
 CLASSFUL = frozenset({"htb", "hfsc", "cbq"})
 FIFOS = frozenset({"pfifo_fast", "pfifo", "bfifo"})
+# How much longer than the sampled queue's mean wait a ping's may be: both directions' queues, and the flows' beginning.
+ELSEWHERE_RATIO = 2.0
+ELSEWHERE_MS = 20.0
 # tc's clock: 64 ns a tick, in every kernel since 2009 (/proc/net/psched).
 TICKS_PER_US = 15.625
 # What tc takes for the link where red isn't told its bandwidth: tc-red(8).
@@ -92,7 +95,7 @@ def _kind_by_tc(run: RunUnderTest, wanted: str) -> str | None:
     FindingKind(
         "no-bottleneck",
         "Whether the queue that is looked at ever had packets in it.",
-        explains=("wrong-metric",),
+        explains=("wrong-metric", "queue-elsewhere"),
     ),
     needs=("utilisation", "queue_mean_packets", "queue_drops", "queue_marks"),
 )
@@ -111,6 +114,32 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         "The queue is somewhere else, and this discipline had nothing to decide. Two disciplines in such "
         "runs are one experiment done twice.",
         symptom="packets waited, and the discipline that you study dropped and marked none",
+    )
+
+
+@check(
+    FindingKind(
+        "queue-elsewhere",
+        "How long pings waited while the flows ran, compared with how long the sampled queue lets a packet wait.",
+    ),
+    needs=("busy_ping_mean_ms", "path_rtt_ms", "queue_delay_mean_ms"),
+)
+def queue_elsewhere(run: RunUnderTest) -> Finding | None:
+    """A ping waits in the queues that it passes: hardly longer than in the sampled one, unless there is another."""
+    ping_ms, path_ms = run.measured("busy_ping_mean_ms"), run.measured("path_rtt_ms")
+    queue_ms = run.measured("queue_delay_mean_ms")
+    if ping_ms is None or path_ms is None or queue_ms is None:
+        return None
+    waited_ms = ping_ms - path_ms
+    # The queue of the other direction may be as long as this one.
+    if waited_ms <= ELSEWHERE_RATIO * queue_ms + ELSEWHERE_MS:
+        return None
+    return Finding(
+        "queue-elsewhere",
+        f"pings waited {waited_ms:.0f} ms (ping), of which the sampled queue explains {queue_ms:.1f} ms (tc)",
+        "a wait in the queue whose discipline is studied",
+        "Another queue on the path is the longer one. Whatever manages this one has no say in that.",
+        symptom=f"pings took {waited_ms:.0f} ms longer while the flows ran, and the router's queue was good for {queue_ms:.0f} ms",
     )
 
 
