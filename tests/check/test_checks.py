@@ -453,6 +453,12 @@ def test_pings_that_waited_longer_than_the_queue_explains(ping_ms: float, found:
     assert DISCIPLINE.raised(**waits) == (["queue-elsewhere"] if found else [])
 
 
+@pytest.mark.parametrize(("beside", "found"), [(0.05, False), (0.04, True)])
+def test_pings_that_the_load_never_met(beside: float, found: bool) -> None:
+    raised = DISCIPLINE.raised(busy_ping_beside_ratio=beside)
+    assert raised == (["idle-probe"] if found else [])
+
+
 @pytest.mark.parametrize("log", [12, 16])
 def test_the_unit_of_idle_time_matters_only_where_red_learns_that_it_is_idle(log: int) -> None:
     tbf = Qdisc("tbf", "1:", dev="eth2", root=True, parent=None)

@@ -35,6 +35,8 @@ FIFOS = frozenset({"pfifo_fast", "pfifo", "bfifo"})
 # How much longer than the sampled queue's mean wait a ping's may be: both directions' queues, and the flows' beginning.
 ELSEWHERE_RATIO = 2.0
 ELSEWHERE_MS = 20.0
+# Of a load that comes and goes pings may meet little; of one that has ended they meet none.
+LEAST_BESIDE = 0.05
 # tc's clock: 64 ns a tick, in every kernel since 2009 (/proc/net/psched).
 TICKS_PER_US = 15.625
 # What tc takes for the link where red isn't told its bandwidth: tc-red(8).
@@ -114,6 +116,28 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         "The queue is somewhere else, and this discipline had nothing to decide. Two disciplines in such "
         "runs are one experiment done twice.",
         symptom="packets waited, and the discipline that you study dropped and marked none",
+    )
+
+
+@check(
+    FindingKind(
+        "idle-probe",
+        "When pings under load were answered, compared with when the flows ran.",
+        explains=("no-bottleneck", "ping-elsewhere", "queue-elsewhere"),
+    ),
+    needs=("busy_ping_beside_ratio",),
+)
+def idle_probe(run: RunUnderTest) -> Finding | None:
+    """Return a finding where pings under load never met the load."""
+    beside = run.measured("busy_ping_beside_ratio")
+    if beside is None or beside >= LEAST_BESIDE:
+        return None
+    return Finding(
+        "idle-probe",
+        f"{beside:.0%} of the pings' answers came while all flows were there".replace("%", " %"),
+        "all of them, or nearly",
+        "These pings met an idle path, so they show nothing of the load.",
+        symptom="what pings say and what the flows' own round trips say don't belong together",
     )
 
 

@@ -224,6 +224,11 @@ FEW_FLOWS = (
     Field("busy_ping_mean_ms", "ping", "the mean over the flows of ping's mean while they ran"),
     Field("busy_ping_max_ms", "ping", "the longest of these pings"),
     Field("busy_ping_loss_ratio", "ping", "the share of them that was lost, of the worst flow"),
+    Field(
+        "busy_ping_beside_ratio",
+        "ping",
+        "the share of their answers that came while all flows were there",
+    ),
     Field("congestion_control", "iperf3", "the algorithm of one sender, in a word"),
     Field("host_queue_kind", "tc", "the queue discipline of its own card, in a word"),
     Field(

@@ -21,6 +21,7 @@ from measuretwice.measure.connections import (
     Connection,
     Trace,
     common_interval,
+    pings_beside,
     read_connections,
     read_halvings,
 )
@@ -155,6 +156,8 @@ def _few(
     values |= received(lab, [flow.to_address for flow in flows])
     if files.rates:
         values |= rate_rows(raw, files.rates)
+    if files.ping_busy:
+        values |= pings_beside(raw, files.ping_busy, interval_s)
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
     several = len(traces) > 1
     values["convergence_s"] = convergence_s(acked, start_s, end_s) if several else None
