@@ -124,6 +124,11 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         "idle-probe",
         "When pings under load were answered, compared with when the flows ran.",
         explains=("no-bottleneck", "ping-elsewhere", "queue-elsewhere"),
+        hints=(
+            "ping -D puts a time before each answer. When did the first one come, and when the last?",
+            "Compare these times with those of the first and the last sample of ss, or with iperf3's start and its seconds.",
+            "The flows hadn't begun, or had ended, while these pings were sent, so they met an idle path. Send them while the flows run.",
+        ),
     ),
     needs=("busy_ping_beside_ratio",),
 )
@@ -145,6 +150,11 @@ def idle_probe(run: RunUnderTest) -> Finding | None:
     FindingKind(
         "queue-elsewhere",
         "How long pings waited while the flows ran, compared with how long the sampled queue lets a packet wait.",
+        hints=(
+            "How long was the sampled queue on average, and how long did pings take while the flows ran?",
+            "Compare the rate at which that queue sends with the rate of each link behind it, and what it may send at once.",
+            "Packets wait in another queue on the path, where nobody manages them. Send a little more slowly than the narrowest link does, and without large bursts, so that they wait in your own queue.",
+        ),
     ),
     needs=("busy_ping_mean_ms", "path_rtt_ms", "queue_delay_mean_ms"),
 )

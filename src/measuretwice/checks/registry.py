@@ -83,7 +83,7 @@ class FindingKind:
     """A kind of finding: its id, what its check looks at, and the findings that it `explains`.
 
     Where one finding explains another, only the first is reported. `hints` are where to look, what to compare,
-    the cause; None where a lab stages the finding as a pitfall, which has its own. `description` is None where
+    the cause; they may be left out where a lab stages the finding as a pitfall, whose own come first. `description` is None where
     another check that raises the same finding has it.
     """
 
