@@ -1,6 +1,8 @@
 """A lab's facts: lab.toml, its trials, and the plan of a run. The tables of lab.toml are in lab.schema."""
 
-from measuretwice.lab.first_try import (
+from measuretwice.lab.lab import (
+    Lab,
+    Trial,
     TryPlan,
     after_cases,
     first_try_cases,
@@ -8,10 +10,10 @@ from measuretwice.lab.first_try import (
     movers_of_first_try,
     plan_try,
     recorded_steps,
+    select_trials,
     step_cases,
     supporting_range,
 )
-from measuretwice.lab.lab import Lab, Trial, select_trials
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
 from measuretwice.lab.own_copy import (
     OwnCopy,

@@ -19,8 +19,14 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError, has_controls
-from measuretwice.lab.first_try import supporting_range
-from measuretwice.lab.lab import Lab, Trial, name_of, select_trials, short_path
+from measuretwice.lab.lab import (
+    Lab,
+    Trial,
+    name_of,
+    select_trials,
+    short_path,
+    supporting_range,
+)
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile, first_problem
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.parameters import Parameter, TrialTable, Value, is_reserved, unit_of
