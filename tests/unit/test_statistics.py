@@ -16,11 +16,14 @@ from measuretwice.stats.intervals import (
     mean_interval,
     mean_interval_within,
     median_interval,
+    percentile,
+    percentile_interval,
     ratio_bounds,
     ratio_of_means,
     relative_error_of_loss,
     relative_error_of_ratio,
     relative_spread,
+    values_for_percentile,
 )
 from measuretwice.stats.two_samples import (
     MOST_EXACT_PAIRS,
@@ -137,6 +140,45 @@ def test_median_interval_is_the_sign_tests() -> None:
     assert median_interval([1, 2, 3]) == (2, -math.inf, math.inf)
     with pytest.raises(ValueError, match="at least one"):
         median_interval([])
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    """Nearest rank: of a hundred values the 99th is the 99th, of ten the largest."""
+    assert percentile(range(1, 101), 0.99) == 99
+    assert percentile(range(1, 101), 0.07) == 7
+    assert percentile([3, 1, 2], 0.5) == 2
+    assert percentile(range(1, 11), 0.99) == percentile(range(1, 11), 1) == 10
+    for values, share in (([], 0.5), ([1.0], 0.0), ([1.0], 99)):
+        with pytest.raises(ValueError, match="at least one value"):
+            percentile(values, share)
+
+
+@pytest.mark.parametrize(("count", "share"), [(30, 0.5), (100, 0.9), (500, 0.99), (5000, 0.999)])
+def test_percentile_interval_is_that_of_order_statistics(count: int, share: float) -> None:
+    """Against scipy's test of a quantile."""
+    from scipy.stats import quantile_test
+
+    values = range(1, count + 1)
+    theirs = quantile_test(values, p=share).confidence_interval(0.95)
+    assert percentile_interval(values, share)[1:] == (theirs.low, theirs.high)
+
+
+@pytest.mark.parametrize(("share", "needed"), [(0.95, 72), (0.99, 368), (0.999, 3688), (0.05, 72)])
+def test_a_high_percentile_needs_many_values(share: float, needed: int) -> None:
+    assert values_for_percentile(share) == needed
+    _, low, high = percentile_interval(range(needed), share)
+    assert math.isfinite(low)
+    assert math.isfinite(high)
+    assert math.inf in map(abs, percentile_interval(range(needed - 1), share))
+
+
+def test_percentile_interval_holds_its_confidence() -> None:
+    """Of exponential waits, whose 99th percentile is known."""
+    dice, held = random.Random(7), 0
+    for _ in range(500):
+        _, low, high = percentile_interval([dice.expovariate(1) for _ in range(600)], 0.99)
+        held += low <= math.log(100) <= high
+    assert 0.94 < held / 500 < 0.995
 
 
 def test_median_interval_holds_its_confidence() -> None:

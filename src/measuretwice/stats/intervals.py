@@ -163,19 +163,68 @@ def median_interval(
 ) -> tuple[float, float, float]:
     """Return the median of independent values and its interval: median, low, high.
 
-    The interval is that of two order statistics (the sign test's): it assumes nothing of how the
-    values are distributed, and some may be infinite, for what did not end while it was watched.
-    Below six values no two of them are far enough apart, and the interval is infinite.
-    ValueError for no values. Source: Conover, "Practical nonparametric statistics".
+    That of `percentile_interval`, which is the sign test's. Below six values it is infinite. ValueError for no values.
     """
-    if not values:
-        raise ValueError("expected at least one value")
-    ordered, count = sorted(values), len(values)
-    middle = statistics.median(ordered)
-    if 2 * binomial_cdf(0, count, 0.5) > 1 - confidence:
-        return middle, -math.inf, math.inf
-    outside = max(k for k in range(count // 2) if 2 * binomial_cdf(k, count, 0.5) <= 1 - confidence)
-    return middle, ordered[outside], ordered[count - 1 - outside]
+    _, low, high = percentile_interval(values, 0.5, confidence)
+    return statistics.median(values), low, high
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the least of the values that at least `share` of them don't exceed (nearest rank); ValueError for no values.
+
+    Source: Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50, 1996, definition 1.
+    """
+    if not values or not 0 < share <= 1:
+        raise ValueError("expected at least one value, and a share above 0 and at most 1")
+    # 0.07 of 100 is 7.000000000000001 to a machine.
+    return sorted(values)[math.ceil(round(share * len(values), 9)) - 1]
+
+
+def percentile_interval(
+    values: Sequence[float], share: float, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the percentile of independent values that `share` (0.99 for the 99th) names, and its interval: percentile, low, high.
+
+    The interval is that of two order statistics: as many values as chance may put below the true percentile, by the binomial
+    distribution, each tail with at most (1 - confidence) / 2. So it assumes nothing of how the values are distributed, and some
+    may be infinite, for what did not end while it was watched. Where no value is far enough out, an end is infinite: a high
+    percentile needs many (`values_for_percentile`). Packets of one queue aren't independent: see `effective_count`, or take
+    each run's percentile for one value. ValueError for no values.
+
+    Source: David and Nagaraja, "Order statistics", 3rd ed., 7.1; Conover, "Practical nonparametric statistics".
+    """
+    if not values or not 0 < share < 1:
+        raise ValueError("expected at least one value, and a share between 0 and 1")
+    ordered, count, tail = sorted(values), len(values), (1 - confidence) / 2
+    below = _most_in_tail(count, share, tail)
+    above = _most_in_tail(count, 1 - share, tail)
+    return (
+        percentile(ordered, share),
+        ordered[below] if below >= 0 else -math.inf,
+        ordered[count - 1 - above] if above >= 0 else math.inf,
+    )
+
+
+def _most_in_tail(count: int, probability: float, tail: float) -> int:
+    """Return the largest k with P(X <= k) <= `tail`, X being binomial; -1 where 0 is already too many."""
+    low, high = -1, count - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if binomial_cdf(middle, count, probability) <= tail:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def values_for_percentile(share: float, confidence: float = 0.95) -> int:
+    """Return how many independent values a percentile's interval needs, so that both of its ends are finite.
+
+    For a confidence of 0.95 that are 72 for the 95th percentile, 368 for the 99th and 3688 for the 99.9th.
+    """
+    if not 0 < share < 1:
+        raise ValueError("expected a share between 0 and 1")
+    return math.ceil(math.log((1 - confidence) / 2) / math.log(max(share, 1 - share)))
 
 
 @dataclass(frozen=True)
