@@ -95,6 +95,13 @@ def test_what_is_wrong_in_a_lab_with_choices_and_many_flows(
     assert says in refusal(tmp_path, old, new, "03-scale")
 
 
+def test_a_streams_deadline_is_a_parameter(tmp_path: Path) -> None:
+    begin = "[collect]\nflows = { "
+    stream = 'delays = { file = "call.txt", deadline = "deadline_ms" }, '
+    says = refusal(tmp_path, begin, begin + stream, "05-queues")
+    assert "collect.flows.delays: 'deadline_ms' is no parameter" in says
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

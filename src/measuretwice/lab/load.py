@@ -258,6 +258,8 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield from (("topology.acts", name) for name in act.parameters)
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
+    if (few := file.collect.flows) and few.delays and few.delays.deadline:
+        yield "collect.flows.delays", few.delays.deadline
     for index, expectation in enumerate(file.expect):
         for name in (*expectation.wanted_parameters, *expectation.as_trial, *expectation.coarser):
             yield f"expect[{index}].{'params' if expectation.params else 'param'}", name

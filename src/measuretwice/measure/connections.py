@@ -20,7 +20,6 @@ from measuretwice.parse import (
     SsSample,
     SsSocket,
     parse_iperf3_json,
-    parse_ping,
     parse_ss,
     parse_ss_samples,
 )
@@ -327,17 +326,3 @@ def read_halvings(
             states[port] = state
         by_node[path.parent.name] = dict(counts)
     return by_node, earlier
-
-
-def pings_beside(raw: Path, name: str, interval_s: tuple[float, float]) -> dict[str, float]:
-    """Return which share of all pings' answers came while the flows ran; nothing where ping printed no times (-D)."""
-    times_s = [
-        reply.timestamp_s
-        for path in sorted(raw.glob(f"*/{name}"))
-        for reply in parse_ping(text_of(path), name_of(path)).replies
-        if reply.timestamp_s is not None
-    ]
-    if not times_s:
-        return {}
-    inside = sum(interval_s[0] <= time_s <= interval_s[1] for time_s in times_s)
-    return {"busy_ping_beside_ratio": round(inside / len(times_s), 6)}

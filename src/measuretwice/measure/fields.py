@@ -221,9 +221,11 @@ FEW_FLOWS = (
     Field("length_rows_mean_packets", "your own", "their mean"),
     Field("length_rows_true_packets", "tc", "the mean by tc's JSON at the same times"),
     Field("path_rtt_ms", "ping", "the smallest round-trip time of any flow's idle path"),
-    Field("busy_ping_mean_ms", "ping", "the mean over the flows of ping's mean while they ran"),
+    Field("busy_ping_mean_ms", "ping", "the mean over the nodes of ping's mean while flows ran"),
     Field("busy_ping_max_ms", "ping", "the longest of these pings"),
-    Field("busy_ping_loss_ratio", "ping", "the share of them that was lost, of the worst flow"),
+    Field("busy_ping_loss_ratio", "ping", "the share of them that was lost, of the worst node"),
+    Field("busy_ping_p50_ms", "ping", "what half of all their answers didn't exceed"),
+    Field("busy_ping_p99_ms", "ping", "what 99 % of them didn't exceed"),
     Field(
         "busy_ping_beside_ratio",
         "ping",
@@ -384,6 +386,18 @@ FAMILIES = (
     Field(
         "*_received_flows", "iperf3", "how many flows a node received, by iperf3's own addresses"
     ),
+    Field(
+        "*_delay_mean_ms",
+        "stream",
+        "how much longer than the fastest packets took to a node, on average",
+    ),
+    Field("*_delay_p50_ms", "stream", "what half of these delays don't exceed"),
+    Field("*_delay_p99_ms", "stream", "what 99 % of them don't exceed"),
+    Field("*_lost_ratio", "stream", "which share of the packets sent to it never came"),
+    Field("*_late_ratio", "stream", "which share came after the deadline, or never"),
+    Field("*_transfers", "transfers", "how many short transfers a node made"),
+    Field("*_transfer_p50_ms", "transfers", "how long half of them took at most"),
+    Field("*_transfer_p95_ms", "transfers", "how long 95 % of them took at most"),
     Field("*_rate_rows_mean_bps", "your own", "the mean of the rates that a node's rows have"),
     Field("*_rate_rows_deviation_bps", "your own", "their standard deviation"),
     Field("*_seconds_deviation_bps", "your own", "the same of those rows that span no others"),
@@ -454,8 +468,11 @@ def known(name: str) -> bool:
 def members(family: str, names: Iterable[str]) -> dict[str, str]:
     """Return those of `names` that belong to a family, by what stands in place of its `*`."""
     start, end = family.split("*")
+    # queue_delay_mean_ms is a value by itself, and no node's.
     return {
-        name[len(start) : len(name) - len(end)]: name for name in names if fnmatchcase(name, family)
+        name[len(start) : len(name) - len(end)]: name
+        for name in names
+        if fnmatchcase(name, family) and (start or name not in CATALOGUE)
     }
 
 

@@ -21,10 +21,10 @@ from measuretwice.measure.connections import (
     Connection,
     Trace,
     common_interval,
-    pings_beside,
     read_connections,
     read_halvings,
 )
+from measuretwice.measure.delays import ping_of, read_busy_pings, read_waits
 from measuretwice.measure.fields import FLOW, FLOW_OF_MANY, OF_NODE, Measured, number
 from measuretwice.measure.queue import (
     Queue,
@@ -43,7 +43,7 @@ from measuretwice.measure.student_tables import (
     compare_windows,
     rate_rows,
 )
-from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
+from measuretwice.parse import ParseError, PingRun, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index, slope_through_zero
 from measuretwice.tcp.model import mathis_bandwidth_bps
 from measuretwice.tcp.traces import (
@@ -148,16 +148,18 @@ def _few(
     traces = [connection.trace for connection in connections]
     rates_bps = [_rate_bps(trace, interval_s) for trace in traces]
     total_bps = sum(rates_bps)
+    pings = read_busy_pings(raw, files.ping_busy) if files.ping_busy else {}
     flows = [
-        _flow_of_few(files, raw, connection, rate_bps, rate_bps / total_bps if total_bps else 0.0)
+        _flow_of_few(
+            files, raw, connection, pings, rate_bps, rate_bps / total_bps if total_bps else 0.0
+        )
         for connection, rate_bps in zip(connections, rates_bps, strict=True)
     ]
     values = _few_together(flows, end_s - start_s)
     values |= received(lab, [flow.to_address for flow in flows])
     if files.rates:
         values |= rate_rows(raw, files.rates)
-    if files.ping_busy:
-        values |= pings_beside(raw, files.ping_busy, interval_s)
+    values |= read_waits(files, raw, params, [*pings.values()], interval_s)
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
     several = len(traces) > 1
     values["convergence_s"] = convergence_s(acked, start_s, end_s) if several else None
@@ -178,10 +180,6 @@ def _rate_bps(trace: Trace, interval_s: tuple[float, float]) -> float:
     return 8 * (trace.acked_at(end_s) - trace.acked_at(start_s)) / (end_s - start_s)
 
 
-def _ping(path: Path) -> PingRun:
-    return parse_ping(text_of(path), name_of(path))
-
-
 def _least(values_ms: Iterable[float | None]) -> float | None:
     return min((ms for ms in values_ms if ms is not None), default=None)
 
@@ -190,11 +188,16 @@ def _least(values_ms: Iterable[float | None]) -> float | None:
 
 
 def _flow_of_few(
-    files: FlowFiles, raw: Path, connection: Connection, rate_bps: float, share: float
+    files: FlowFiles,
+    raw: Path,
+    connection: Connection,
+    pings: Mapping[str, PingRun],
+    rate_bps: float,
+    share: float,
 ) -> Flow:
     trace, samples = connection.trace, len(connection.trace.time_s)
     folder = raw / trace.node
-    busy = _ping(folder / files.ping_busy) if files.ping_busy else None
+    busy = pings.get(trace.node)
     cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
     return Flow(
         node=trace.node,
@@ -212,7 +215,7 @@ def _flow_of_few(
         cwnd_mean_segments=round(sum(trace.cwnd_segments) / samples, 6),
         cwnd_max_segments=max(trace.cwnd_segments),
         mss_bytes=trace.mss_bytes,
-        path_rtt_ms=_ping(folder / files.ping).least_ms if files.ping else None,
+        path_rtt_ms=ping_of(folder / files.ping).least_ms if files.ping else None,
         decreases=len(cuts),
         kept_ratio=round(statistics.median(cut.kept_ratio for cut in cuts), 6) if cuts else None,
         decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
@@ -238,12 +241,6 @@ def _few_together(flows: Sequence[Flow], seconds: float) -> Measured:
         "path_rtt_ms": _least(flow.path_rtt_ms or None for flow in flows),
         "mss_bytes": _if_equal(flow.mss_bytes for flow in flows),
     }
-    if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
-        values |= {
-            "busy_ping_mean_ms": round(sum(busy) / len(busy), 6),
-            "busy_ping_max_ms": max(flow.busy_ping_max_ms or 0 for flow in flows),
-            "busy_ping_loss_ratio": max(flow.busy_ping_loss_ratio or 0 for flow in flows),
-        }
     nodes = [flow.node for flow in flows]
     if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
         for flow in flows:
@@ -350,7 +347,7 @@ def _many(
     values["mss_bytes"] = _if_equal(connection.last.mss_bytes for connection in connections)
     values["rtt_min_ms"] = _least(connection.last.minrtt_ms for connection in connections)
     if files.ping:
-        pings = [_ping(path) for path in raw.glob(f"*/{files.ping}")]
+        pings = [ping_of(path) for path in raw.glob(f"*/{files.ping}")]
         values["path_rtt_ms"] = _least(ping.least_ms for ping in pings)
     if place := lab.file.collect.queue:
         queue = read_queue(place, raw)

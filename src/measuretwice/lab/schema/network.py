@@ -223,6 +223,18 @@ class QdiscAt(Strict):
     kind: str
 
 
+class StreamFiles(Strict):
+    """What a node received of a stream of packets, such as a call's: a `file` of the same name on each node that has one.
+
+    It has a line for each packet that came: its number, counted from 0, when it was sent and when it came (Unix times,
+    each by its own host's clock); and one line `# sent N`, as many as were sent to it. `deadline` names the parameter that says
+    how much longer than the fastest one a packet may take, in ms, and isn't late.
+    """
+
+    file: str
+    deadline: Name | None = None
+
+
 class FlowFiles(Strict):
     """Files that every node with a flow has, by the same name; `iperf3` may be a pattern.
 
@@ -231,12 +243,17 @@ class FlowFiles(Strict):
     `ping` was taken on the idle path, `ping_busy` beside the flows. `windows`, where a node has it,
     is what a person took from iperf3's text: lines of seconds and KBytes. `rates` are the rows that
     a node's average was taken from: start, end (seconds) and bit/s, a line each.
+
+    Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers`: short ones beside the flows,
+    a line each with the Unix time at which it began and how long it took until its last byte (ms).
     """
 
     iperf3: str
     ss: str
     ping: str | None = None
     ping_busy: str | None = None
+    delays: StreamFiles | None = None
+    transfers: str | None = None
     rates: str | None = None
     windows: str | None = None
 
