@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from measuretwice.checks import Member, RunUnderTest, causes, check_set, conclusion
-from measuretwice.checks.queue_discipline import cell_log, idle_notes, small_n
+from measuretwice.checks.queue_discipline import cell_log, idle_notes
 from measuretwice.checks.shared_queue import _size_symptom, same_numbers
+from measuretwice.checks.whole_set import small_n
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.fields import in_unit, label_of
@@ -457,6 +458,60 @@ def test_pings_that_waited_longer_than_the_queue_explains(ping_ms: float, found:
 def test_pings_that_the_load_never_met(beside: float, found: bool) -> None:
     raised = DISCIPLINE.raised(busy_ping_beside_ratio=beside)
     assert raised == (["idle-probe"] if found else [])
+
+
+# Of a run in which a stream sent more than its share beside eight flows, under fq_codel.
+APART = {
+    "path_rtt_ms": 40.037, "busy_ping_p50_ms": 41.2, "busy_ping_loss_ratio": 0.0, "phone_delay_p50_ms": 0.026, "phone_lost_ratio": 0.0,
+    "server_delay_p50_ms": 79.677, "server_lost_ratio": 0.43925,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        # Three times what pings waited, and 20 ms more.
+        ({"server_delay_p50_ms": 23.4, "server_lost_ratio": 0.1}, False),
+        ({"server_delay_p50_ms": 23.6, "server_lost_ratio": 0.1}, True),
+        ({"server_delay_p50_ms": 1.0, "server_lost_ratio": 0.11}, True),
+        ({"server_delay_p50_ms": None, "server_lost_ratio": 1.0}, True),
+        # Before a FIFO both wait.
+        ({"busy_ping_p50_ms": 117.0}, True),
+        ({"busy_ping_p50_ms": 117.0, "server_lost_ratio": 0.01}, False),
+    ],
+)
+def test_a_probe_with_a_queue_of_its_own(changes: dict[str, Any], found: bool) -> None:
+    raised = DISCIPLINE.raised({"judged_by": "ping"}, **{**APART, **changes})
+    assert raised == (["probe-apart"] if found else [])
+    assert DISCIPLINE.raised({"judged_by": "stream"}, **{**APART, **changes}) == []
+
+
+# Of a run in which three seconds of thirty had an upload before a FIFO.
+TAIL = {
+    "path_rtt_ms": 40.015, "busy_ping_mean_ms": 58.1695, "busy_ping_p99_ms": 242.0, "phone_delay_mean_ms": 0.367, "phone_delay_p99_ms": 12.622,
+    "phone_late_ratio": 0.0, "server_delay_mean_ms": 16.279, "server_delay_p99_ms": 199.684, "server_late_ratio": 0.106667,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        # The pings tell it, too, without a stream.
+        ({"server_late_ratio": 0.009, "server_delay_p99_ms": 65.0}, True),
+        ({"server_late_ratio": 0.009, "busy_ping_p99_ms": 89.0}, False),
+        # Four times the mean.
+        ({"server_delay_p99_ms": 65.0, "busy_ping_p99_ms": None}, False),
+        ({"server_delay_p99_ms": 66.0, "busy_ping_p99_ms": None}, True),
+    ],
+)
+def test_a_mean_that_hides_a_tail(changes: dict[str, Any], found: bool) -> None:
+    # The queue that is sampled here is another one.
+    values = {**TAIL, "queue_delay_mean_ms": 20.0, **changes}
+    raised = DISCIPLINE.raised({"judged_by": "mean"}, **values)
+    assert raised == (["mean-hides"] if found else [])
+    assert DISCIPLINE.raised({"judged_by": "late"}, **values) == []
 
 
 @pytest.mark.parametrize("log", [12, 16])

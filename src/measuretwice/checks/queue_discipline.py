@@ -1,31 +1,16 @@
-"""The checks of runs that are about a queue and its discipline, and of a claim about two disciplines."""
+"""The checks of runs that are about a queue and its discipline, and about how long packets waited in it."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 
 from measuretwice.checks.registry import (
     Finding,
     FindingKind,
-    Member,
     Right,
     RunUnderTest,
     check,
-    set_check,
-)
-from measuretwice.lab import Lab
-from measuretwice.measure import fields
-from measuretwice.measure.fields import number
-from measuretwice.stats.intervals import mean_and_deviation
-from measuretwice.stats.two_samples import (
-    noticeable_spread,
-    power_of_spread,
-    spread,
-    values_for_spread,
-    welch,
 )
 
 # What limits a rate, so that packets wait; the classful ones have it in their classes.
@@ -37,6 +22,14 @@ ELSEWHERE_RATIO = 2.0
 ELSEWHERE_MS = 20.0
 # Of a load that comes and goes pings may meet little; of one that has ended they meet none.
 LEAST_BESIDE = 0.05
+# How much longer a stream's packets waited than pings did, where the two had different queues; what a queue of a few packets makes of it.
+APART_RATIO = 3.0
+APART_MS = 20.0
+APART_LOST = 0.1
+# From what share on late packets are heard and seen; how far above the mean the slowest 1 % are, where most packets hardly wait.
+HEARD_LATE = 0.01
+TAIL_RATIO = 4.0
+TAIL_MS = 50.0
 # tc's clock: 64 ns a tick, in every kernel since 2009 (/proc/net/psched).
 TICKS_PER_US = 15.625
 # What tc takes for the link where red isn't told its bandwidth: tc-red(8).
@@ -306,6 +299,98 @@ def wrong_metric(run: RunUnderTest) -> Finding | None:
 
 
 @check(
+    FindingKind(
+        "probe-apart",
+        "How long pings waited beside the flows, compared with a stream's own packets, where pings are to speak for it.",
+        hints=(
+            "Which files say how long packets took while the flows ran? Read each receiver's own, packet by packet.",
+            "Compare ping's median, less the idle path's round trip, with how much longer than its fastest packet half of the stream's took; and compare their losses.",
+            "The pings didn't wait where the stream's packets did. Under fair queueing each flow has a queue of its own: a ping's stays empty, and a stream that sends more than its share fills its own. Judge by the stream's packets.",
+        ),
+    ),
+    needs=(
+        "busy_ping_p50_ms",
+        "busy_ping_loss_ratio",
+        "path_rtt_ms",
+        "*_delay_p50_ms",
+        "*_lost_ratio",
+    ),
+)
+def probe_apart(run: RunUnderTest) -> Finding | None:
+    """A probe speaks for those that wait in the same queue as it does."""
+    ping_ms, path_ms = run.measured("busy_ping_p50_ms"), run.measured("path_rtt_ms")
+    if run.params.get("judged_by") != "ping" or ping_ms is None or path_ms is None:
+        return None
+    waited_ms, lost = max(ping_ms - path_ms, 0.0), run.measured("busy_ping_loss_ratio") or 0.0
+    losses = run.measured_group("*_lost_ratio")
+    for node, stream_ms in run.measured_group("*_delay_p50_ms").items():
+        stream_lost = losses.get(node) or 0.0
+        apart = stream_ms is not None and stream_ms > APART_RATIO * waited_ms + APART_MS
+        if not apart and stream_lost <= lost + APART_LOST:
+            continue
+        took = (
+            "" if stream_ms is None else f"half of them waited {stream_ms:.0f} ms or longer, and "
+        )
+        return Finding(
+            "probe-apart",
+            f"of the stream's packets to {node.replace('_', '-')}, {took}{100 * stream_lost:.3g} % were lost; half of the pings waited "
+            f"{waited_ms:.3g} ms at most, and {100 * lost:.3g} % were lost",
+            "a probe that waits as the stream does",
+            "The pings didn't wait in the queue in which the stream's packets did, so they say nothing of it. What an "
+            "application gets is seen in its own packets.",
+            symptom="ping and another file of this run say different things of the same path",
+        )
+    return None
+
+
+@check(
+    FindingKind(
+        "mean-hides",
+        "The share of packets that are late and the slowest 1 %, compared with the mean, where the mean is to speak for all.",
+        hints=(
+            "Sort the delays of this run's packets. How long did the middle one take, and how long the slowest 1 %?",
+            "Compare mean, median and the 99th percentile. How many packets took about as long as the mean?",
+            "Most packets met a short queue and some a long one, and the mean is near to neither. Report the share that came too late, or a percentile.",
+        ),
+    ),
+    needs=(
+        "busy_ping_mean_ms", "busy_ping_p99_ms", "path_rtt_ms", "*_delay_mean_ms", "*_delay_p99_ms", "*_late_ratio",
+    ),
+)  # fmt: skip
+def mean_hides(run: RunUnderTest) -> Finding | None:
+    """Whoever uses a network notices the packets that wait longest."""
+    if run.params.get("judged_by") != "mean":
+        return None
+    means, slowest = run.measured_group("*_delay_mean_ms"), run.measured_group("*_delay_p99_ms")
+    late = run.measured_group("*_late_ratio")
+    # Of those with a deadline the latest first; pings have none.
+    waits = [
+        (f"the stream's packets to {node.replace('_', '-')}", means[node], slowest.get(node), late.get(node))
+        for node in sorted(means, key=lambda node: -(late.get(node) or 0))
+    ]  # fmt: skip
+    path_ms, mean_ping_ms = run.measured("path_rtt_ms"), run.measured("busy_ping_mean_ms")
+    slow_ping_ms = run.measured("busy_ping_p99_ms")
+    if path_ms is not None and mean_ping_ms is not None and slow_ping_ms is not None:
+        waits.append(("the pings", mean_ping_ms - path_ms, slow_ping_ms - path_ms, None))
+    for whose, mean_ms, slow_ms, late_ratio in waits:
+        if mean_ms is None or slow_ms is None or slow_ms < max(TAIL_RATIO * mean_ms, TAIL_MS):
+            continue
+        if late_ratio is not None and late_ratio < HEARD_LATE:
+            continue
+        also = (
+            "" if late_ratio is None else f", and {100 * late_ratio:.3g} % came too late or never"
+        )
+        return Finding(
+            "mean-hides",
+            f"{whose} waited {mean_ms:.3g} ms on average, but the slowest 1 % of them {slow_ms:.3g} ms and longer{also}",
+            "a measure of the tail: the share that is late, or a percentile",
+            "Most packets hardly waited, and the mean is nearly theirs. Those that waited longest are the ones that are noticed.",
+            symptom="hardly any packet of this run took as long as the figure that stands for all of them",
+        )
+    return None
+
+
+@check(
     FindingKind("summary-row", "Whether one of the rows that were averaged spans the others."),
     needs=("rate_rows", "rate_rows_spanning"),
 )
@@ -352,81 +437,3 @@ def copied_cell(run: RunUnderTest) -> Finding | None:
         "one not at all.",
         symptom="one thing that iperf3 wrote doesn't fit the trial",
     )
-
-
-# A claim about two disciplines: can that many runs carry it?
-
-# A claim about spread should be one that a ratio of 3 to 2 would show.
-RATIO_WANTED = 1.5
-POWER_WANTED = 0.8
-
-
-@set_check(
-    FindingKind(
-        "small-n",
-        "How many values each discipline has, compared with the number that the claim about them needs.",
-    )
-)
-def small_n(lab: Lab, runs: Sequence[Member]) -> Finding | None:
-    """A claim about two disciplines, against what that many runs can carry."""
-    claims = {str(run.params.get("claim", "none")) for run in runs}
-    arms: dict[str, list[Member]] = defaultdict(list)
-    for run in runs:
-        arms[str(run.params.get("discipline"))].append(run)
-    if len(arms) != 2 or len(claims) != 1 or min(map(len, arms.values())) < 2:
-        return None
-    (first, of_first), (second, of_second) = sorted(arms.items())
-    if claims == {"spread"}:
-        return _spread_claim(first, _rates(of_first), second, _rates(of_second))
-    if claims == {"delay"}:
-        return _delay_claim(first, _delays(of_first), second, _delays(of_second))
-    return None
-
-
-def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Finding | None:
-    count = min(len(a), len(b))
-    if count < 3 or power_of_spread(RATIO_WANTED, count) >= POWER_WANTED:
-        return None
-    test = spread(a, b)
-    return Finding(
-        "small-n",
-        f"{count} values of each: deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and "
-        f"{mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s, F = {test.statistic:.2f}, p = {test.p:.2g}",
-        f"{values_for_spread(RATIO_WANTED)} values of each, to notice four times in five that one "
-        f"deviation is {RATIO_WANTED:g} times the other",
-        f"With {count} values the test notices only a ratio of {noticeable_spread(count):.1f}. "
-        "A deviation is known far worse than a mean; and the two flows of one run share one link, "
-        "so they are not even two independent values.",
-        symptom=f"deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and {mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s; "
-        "these numbers don't show which of them varies more",
-    )
-
-
-def _delay_claim(first: str, a: list[float], second: str, b: list[float]) -> Finding | None:
-    if min(len(a), len(b)) < 2:
-        return None
-    test = welch(a, b)
-    if test.p < 0.05:
-        return None
-    return Finding(
-        "small-n",
-        f"mean delays of {mean_and_deviation(a)[0]:.3g} ({first}) and {mean_and_deviation(b)[0]:.3g} "
-        f"({second}) ms, t = {test.statistic:.2f}, p = {test.p:.2g}",
-        "a difference that chance alone would rarely make",
-        "So few runs, or so small a difference, can't tell these two apart.",
-    )
-
-
-def _rates(runs: Sequence[Member]) -> list[float]:
-    """Each flow's goodput in Mbit/s."""
-    values = [
-        number(run.measured, name)
-        for run in runs
-        for name in fields.members("*_goodput_bps", run.measured).values()
-    ]
-    return [value / 1e6 for value in values if value is not None]
-
-
-def _delays(runs: Sequence[Member]) -> list[float]:
-    values = [number(run.measured, "busy_ping_mean_ms") for run in runs]
-    return [value for value in values if value is not None]
