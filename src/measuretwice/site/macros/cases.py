@@ -45,6 +45,13 @@ FOLD_END = "</section>\n</details>\n"
 OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
 
+# For those whom a search engine sent: what this page is, and what there is to do.
+WHAT_A_CASE_IS = (
+    "[Measure Twice](../../index.md), a free course: "
+    "in each [case](../../start/half-an-hour.md#solve-a-case) something is off. Find it."
+)
+
+
 @macro('case_number("mtu")')
 def case_number(context: LabContext, name: str) -> int:
     """The number by which students know a pitfall."""
@@ -66,7 +73,7 @@ def case_page(context: LabContext, name: str) -> str:
 
 @macro('case_facts("mtu")')
 def case_facts(context: LabContext, name: str) -> Block:
-    """The line below a case's heading: its module, which of how many, its minutes, what a case is, and the cases beside it."""
+    """The lines below a case's heading: its module, which of how many, its minutes, the cases beside it, what a case is."""
     cases = context.lab.file.pitfalls
     number = case_number(context, name)
     facts = [
@@ -74,15 +81,15 @@ def case_facts(context: LabContext, name: str) -> Block:
         f"Case {number} of {len(cases)}",
         _minutes(context, name),
     ]
-    leads = ["[what is a case?](../../start/half-an-hour.md#solve-a-case)"]
-    leads += [
+    leads = [
         f"[{label}]({case_page(context, cases[index].id)})"
         for label, index in (("Previous", number - 2), ("Next", number))
         if 0 <= index < len(cases)
     ]
     # On paper nobody follows them.
     here, from_here = (" · ".join(part) for part in (facts, leads))
-    return Block(f'{here}<span class="screen-only"> · {from_here}</span>\n{{ .case-facts }}')
+    line = f'{here}<span class="screen-only"> · {from_here}</span>\n{{ .case-facts }}'
+    return Block(f"{line}\n\n{WHAT_A_CASE_IS}\n{{ .screen-only }}")
 
 
 def _minutes(context: LabContext, name: str) -> str:
