@@ -91,6 +91,8 @@ def check(
             documents = check.judge()
             for document in documents:
                 _print(document, hint, check.places, limits=limits)
+            for run in [] if documents else check.runs_of_solved:
+                print(f"{check.places.named(run)}: nothing is off but what its case is about")
             _print_outcomes(check.books, check.note_outcomes(documents))
             _print_outcomes(check.books, check.note_live_outcomes())
             documents = _ask_questions(check, documents, wrong, ask=not hint)

@@ -37,7 +37,8 @@ from measuretwice.stats.intervals import binomial_interval
 class Check:
     """One check, a step after the other: `look`, `leave_out_empty`, `read`, then `judge`.
 
-    `unread` are lines about what can't be read, as they come up; `books` are the lab books of the runs that were found.
+    `unread` are lines about what can't be read, as they come up; `books` are the lab books of the runs that were found;
+    `runs_of_solved` are those that `judge` left out, since a solved case explains all that is off in them.
     """
 
     def __init__(self, root: Path, scratch: Path, places: Unpacked, hint: int | None) -> None:
@@ -52,6 +53,7 @@ class Check:
         self._live: list[tuple[Path, Document]] = []
         self._left_out = False
         self._nothing = ""
+        self.runs_of_solved: list[str] = []
 
     def look(self, targets: Sequence[Path]) -> list[str]:
         """Look what stands where something was named; archives are laid open. Return a line for what is left out."""
@@ -125,6 +127,7 @@ class Check:
         except UserError as error:
             self.unread.append(self.places.named(str(error)))
             self.books, superseded = CaseBooks(self.root, []), set()
+        self.runs_of_solved = sorted(superseded)
         return without(superseded, self._documents)
 
     def note_outcomes(self, documents: Sequence[Document]) -> list[CaseOutcome]:
