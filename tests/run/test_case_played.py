@@ -165,11 +165,13 @@ def test_start_refuses_what_it_does_not_know(tmp_path: Path, option: str, says: 
 def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "runs"))
     case = ("run", "mathis", "--case", "5", "--seed", "78", *out)
-    code, output = lab_on_terminal(*case, answers=[("Enter skips", "\x03")])
+    changed = ("--set", "duration_s=9")
+    code, output = lab_on_terminal(*case, *changed, answers=[("Enter skips", "\x03")])
     assert code == 130, output
     assert "Traceback" not in output
     book = tmp_path / "runs/mathis/lab-book.md"
     assert "Prediction" not in book.read_text()
+    assert "Changed" not in book.read_text()
     code, output = lab_on_terminal(
         *case,
         answers=[

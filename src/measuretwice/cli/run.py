@@ -337,15 +337,19 @@ def _print(
 
 
 def _predict(case: CaseRun) -> str:
-    """Note what is changed and predicted before anything is run; a person at the terminal is asked. Return the answer."""
-    case.note_begun()
+    """Note what is changed and predicted before anything is run; a person at the terminal is asked. Return the answer.
+
+    Who stops at the question has begun nothing, so nothing is noted.
+    """
     if case.stage:
+        case.note_begun()
         return ""
     heading = [f"Case {case.number}: {case.pitfall.symptom}", wording.dealt_values(case)]
     if answer := case.model_answer():
         heading.append(wording.model_answer(answer))
     question = "\n".join([*filter(None, heading), case.pitfall.predict.ask])
     predicted = _ask_prediction(question, quantity_of(case.pitfall.predict))
+    case.note_begun()
     case.note_prediction(predicted)
     return predicted
 
