@@ -220,7 +220,8 @@ def try_fix(context: LabContext, name: str) -> Block:
     what `fix` leaves behind the diagnosis is open."""
     number, lab = case_number(context, name), context.lab.name
     return Block(
-        f"{browser_run.fix_run(context, name)}```sh\n./lab edit {lab}  # your own copy of the scripts\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"{browser_run.fix_run(context, name)}```sh\n./lab edit {lab}  # your own copy of the scripts\n./lab run {lab} --case {number} --set NAME=VALUE  # another setting\n"
+        f"./lab run {lab} --case {number} --repeat N  # or the same, N times\n"
         f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
         f"`./lab list {lab}` has the usual settings."
     )
