@@ -1,5 +1,6 @@
 """The checks of flows, queues and senders on runs made by hand, at and beside their thresholds."""
 
+import random
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from measuretwice.checks.whole_set import small_n
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.fields import in_unit, label_of
-from measuretwice.measure.host_state import HostState
+from measuretwice.measure.host_state import HostState, Socket, Span
 from measuretwice.parse import Qdisc
 
 ROOT = Path(__file__).parents[2]
@@ -465,6 +466,39 @@ APART = {
     "path_rtt_ms": 40.037, "busy_ping_p50_ms": 41.2, "busy_ping_loss_ratio": 0.0, "phone_delay_p50_ms": 0.026, "phone_lost_ratio": 0.0,
     "server_delay_p50_ms": 79.677, "server_lost_ratio": 0.43925,
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "found"), [("fq_codel", 2, True), ("fq_codel", 3, False), ("bfifo", 3, True)]
+)
+def test_of_several_flows_own_queues_tc_samples_the_sum(kind: str, count: int, found: bool) -> None:
+    """Round trips that go up and down as they like, before a queue that does so, too."""
+    dice = random.Random(3)
+    times = [1.7e9 + n / 10 for n in range(300)]
+    rtts = tuple((time_s, dice.uniform(20, 60)) for time_s in times)
+    one = Socket(
+        "host-1",
+        4000,
+        "10.1.3.1:5201",
+        "cubic",
+        30.0,
+        30.0,
+        0.0,
+        0.0,
+        None,
+        10**8,
+        10**8,
+        rtts=rtts,
+    )
+    queue = Span(
+        "router-1", "router-1/queue.txt", times[0], times[-1],
+        backlogs=tuple((time_s, dice.randrange(1000, 90_000)) for time_s in times),
+    )  # fmt: skip
+    flows = tuple(replace(one, port=4000 + n) for n in range(count))
+    state = HostState({}, flows, queues_sampled=(queue,))
+    values = {"utilisation": 0.99, "queue_kind": kind, "flows": count}
+    run = RunUnderTest({"parallel_flows": count}, values, host_state=state)
+    assert ("samples" in [finding.id for finding in causes(run)]) is found
 
 
 @pytest.mark.parametrize(
