@@ -203,6 +203,13 @@ def test_the_base_delay_in_the_model() -> None:
     assert MANY_FLOWS.raised(own_rtt_ms=212.0) == []
 
 
+@pytest.mark.parametrize(("count", "found"), [(6, False), (4, True)])
+def test_flows_of_both_directions_add_up(count: int, found: bool) -> None:
+    params = {"up_flows": 2, "down_flows": 4}
+    run = RunUnderTest(dict(params), {"flows": count}, flows_of=("up_flows", "down_flows"))
+    assert [finding.id for finding in causes(run)] == (["flows"] if found else [])
+
+
 def test_flows_that_are_missing_explain_the_rest() -> None:
     assert MANY_FLOWS.raised(flows=9, own_flows=9) == ["missing-flows"]
     assert MANY_FLOWS.raised(own_flows=9) == ["missing-flows"]

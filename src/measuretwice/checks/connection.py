@@ -218,7 +218,8 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
 def flows(run: RunUnderTest) -> Finding | Right | None:
     if run.flows_each is not None:
         return _flows_of_each(run, run.flows_each)
-    wanted, count = run.param("parallel_flows") or 1, run.measured("flows")
+    wanted = sum(run.param(name) or 0.0 for name in run.flows_of) or 1.0
+    count = run.measured("flows")
     if count is None:
         return None
     if count == wanted:

@@ -189,6 +189,7 @@ def run_under_test(
         meanings=lab.file.checks.meanings(params),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
         flows_each=lab.file.checks.flows_each,
+        flows_of=tuple(lab.file.checks.flows_of),
         host_state=host_state,
         reference=reference,
         brought=brought,

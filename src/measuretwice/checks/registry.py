@@ -99,7 +99,8 @@ class RunUnderTest:
 
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion controls that
     the settings ask for, `meanings` what else they mean (`[checks] means`), `verdicts` those on what its lab
-    expects, `flows_each` how many data connections each sender has where no parameter says it. `host_state` is None
+    expects, `flows_each` how many data connections each sender has where no parameter says it, and `flows_of` are the
+    parameters that say how many there are in all. `host_state` is None
     where only measured values are left, `reference` (how the lab's own scripts set the nodes up) where there is none to
     compare with. Of files that a person `brought` there is no run's folder; `stated` are the parameters that they set
     themselves, `by_trial` those that their trial sets (None: all count as stated). The others are the lab's own.
@@ -113,6 +114,7 @@ class RunUnderTest:
     meanings: frozenset[Meaning] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
     flows_each: int | None = None
+    flows_of: tuple[str, ...] = ("parallel_flows",)
     host_state: HostState | None = None
     reference: HostState | None = None
     brought: bool = False

@@ -30,7 +30,7 @@ from measuretwice.lab.lab import (
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile, first_problem
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.parameters import Parameter, TrialTable, Value, is_reserved, unit_of
-from measuretwice.lab.schema.results import FigureOf, Rule
+from measuretwice.lab.schema.results import Checks, FigureOf, Rule
 from measuretwice.lab.spoilers import SEALED, unseal
 
 RULES_FILE = "rules.toml"
@@ -260,6 +260,8 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
     if (few := file.collect.flows) and few.delays and few.delays.deadline:
         yield "collect.flows.delays", few.delays.deadline
+    if file.checks.flows_of != Checks().flows_of:
+        yield from (("checks.flows_of", name) for name in file.checks.flows_of)
     for index, expectation in enumerate(file.expect):
         for name in (*expectation.wanted_parameters, *expectation.as_trial, *expectation.coarser):
             yield f"expect[{index}].{'params' if expectation.params else 'param'}", name

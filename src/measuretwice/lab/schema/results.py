@@ -78,7 +78,8 @@ class Expectation(Strict):
 
 class Checks(Strict):
     """What the checker must not say of this lab's runs, because they are meant to be so. `flows_each` is how many data
-    connections each sender has, where no parameter says it.
+    connections each sender has, where no parameter says it; `flows_of` names the parameters that say how many there are in all, such as
+    those of both directions.
 
     A path that was made to have a queue, for one, is no sign of a mistake (`queueing`). `means` says of a parameter's
     words what they are meant to do: `rate-varies` makes a link's rate change all the time, `others-send` lets others send
@@ -88,6 +89,7 @@ class Checks(Strict):
     leave_out: list[str] = []
     means: dict[Meaning, dict[Name, list[str]]] = {}
     flows_each: int | None = Field(default=None, ge=1)
+    flows_of: list[Name] = ["parallel_flows"]
 
     def meanings(self, params: Mapping[str, object]) -> frozenset[Meaning]:
         """Return what a run's settings mean, beyond their values."""
