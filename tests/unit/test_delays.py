@@ -1,13 +1,20 @@
 """How long packets took beside flows: pings, a stream's packets, short transfers, on files of real runs."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from measuretwice.lab import load_lab
 from measuretwice.lab.schema.network import FlowFiles, StreamFiles
 from measuretwice.measure.delays import ping_values, read_busy_pings, read_streams, read_waits
 from measuretwice.measure.fields import members, require
+from measuretwice.measure.flows import Flow, _few_together, read_flows
+from measuretwice.measure.student_tables import summary_values
 from measuretwice.parse import ParseError
+from measuretwice.runs.folder import raw_folder
+from measuretwice.runs.recorded import results_of
 
 ROOT = Path(__file__).parents[2]
 # What these files are is in their folder's README.
@@ -103,3 +110,38 @@ def test_a_stream_of_which_nothing_came_is_all_late(tmp_path: Path) -> None:
 def test_pings_that_no_node_kept_are_missed() -> None:
     with pytest.raises(ParseError, match="no node has such a file"):
         read_busy_pings(CODEL, "ping-elsewhere.txt")
+
+
+def test_pings_of_a_node_without_a_flow_count_as_well(tmp_path: Path) -> None:
+    lab = load_lab(ROOT, "queues")
+    (run,) = results_of(lab, ROOT / "sample-data/05-queues/case-01-broken")
+    with raw_folder(run.run_dir) as raw:
+        shutil.copytree(raw, tmp_path / "raw")
+    _, before = read_flows(lab, tmp_path / "raw", run.params)
+    assert before["busy_ping_mean_ms"] == run.measured["busy_ping_mean_ms"]
+    (tmp_path / "raw/laptop").mkdir()
+    shutil.copy(CODEL / "laptop/ping-busy.txt", tmp_path / "raw/laptop")
+    _, after = read_flows(lab, tmp_path / "raw", run.params)
+    of_two = before["busy_ping_mean_ms"]
+    assert isinstance(of_two, float)
+    assert after["busy_ping_mean_ms"] == pytest.approx((2 * of_two + 97.082) / 3, abs=0.01)
+
+
+def test_flows_of_one_node_are_added_up() -> None:
+    """Two of one node and one of another; what is no sum, such as a window, such a node has not."""
+    one = Flow("laptop", 1, "cubic", 2e6, 50.0, 3, share=0.2, path_rtt_ms=40.0)
+    flows = [one, replace(one, local_port=2, goodput_bps=4e6, share=0.4, rtt_mean_ms=60.0)]
+    values = _few_together([*flows, replace(one, node="server", share=0.4, mss_bytes=1448)], 10.0)
+    assert values["laptop_goodput_bps"] == 6e6
+    assert values["laptop_share"] == pytest.approx(0.6)
+    assert (values["laptop_retransmits"], values["laptop_rtt_mean_ms"]) == (6, 55)
+    assert "laptop_mss_bytes" not in values
+    assert values["server_mss_bytes"] == 1448
+
+
+def test_a_persons_own_summary_may_stand_beside_flows(tmp_path: Path) -> None:
+    (tmp_path / "phone").mkdir()
+    (tmp_path / "phone/summary.txt").write_text("late_ratio 0.106\nmean_ms nan\n")
+    values = summary_values(tmp_path, "summary.txt")
+    require(values, "a test")
+    assert values == {"own_late_ratio": 0.106}

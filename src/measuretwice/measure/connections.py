@@ -12,7 +12,8 @@ from pathlib import Path
 
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import CrowdFiles, FlowFiles
-from measuretwice.measure.raw import name_of, rows_of, text_of
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.raw import key_of, name_of, node_of_address, rows_of, text_of
 from measuretwice.parse import (
     Iperf3Connection,
     Iperf3Run,
@@ -237,6 +238,13 @@ def read_connections(files: FlowFiles | CrowdFiles, raw: Path) -> list[Connectio
                         name_of(log), "file", f"{problem}: one of them is of another run"
                     )
     return sorted(found, key=lambda c: (c.trace.node, c.ends.local_port, c.ends.remote_port))
+
+
+def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
+    """Return how many flows each node received, by the addresses that iperf3 itself names."""
+    owners = node_of_address(lab)
+    nodes = [owners[address] for address in addresses if address in owners]
+    return {f"{key_of(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
 
 
 def what_iperf3_says(error: str) -> str:

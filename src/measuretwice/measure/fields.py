@@ -382,7 +382,10 @@ OF_NODE = (
     "decrease_window_segments",
 )
 FAMILIES = (
-    *(Field(f"*_{name}", "ss", f"{name} of the flow on one node") for name in OF_NODE),
+    *(
+        Field(f"*_{name}", "ss", f"{name} of the flow on one node, or of its flows together")
+        for name in OF_NODE
+    ),
     Field(
         "*_received_flows", "iperf3", "how many flows a node received, by iperf3's own addresses"
     ),

@@ -23,6 +23,7 @@ from measuretwice.measure.connections import (
     common_interval,
     read_connections,
     read_halvings,
+    received,
 )
 from measuretwice.measure.delays import ping_of, read_busy_pings, read_waits
 from measuretwice.measure.fields import FLOW, FLOW_OF_MANY, OF_NODE, Measured, number
@@ -35,13 +36,14 @@ from measuretwice.measure.queue import (
     read_queue,
     red_setup,
 )
-from measuretwice.measure.raw import counters_grown, key_of, name_of, node_of_address, text_of
+from measuretwice.measure.raw import counters_grown, key_of, name_of, text_of
 from measuretwice.measure.student_tables import (
     compare_lengths,
     compare_results,
     compare_table,
     compare_windows,
     rate_rows,
+    summary_values,
 )
 from measuretwice.parse import ParseError, PingRun, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index, slope_through_zero
@@ -57,6 +59,8 @@ from measuretwice.tcp.traces import (
 
 # With more flows than this, a run's measured values name no single one.
 NAMED_FLOWS = 8
+# What the flows of one node add up to.
+SUMMED = ("goodput_bps", "share", "retransmits")
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ def _few(
     values |= received(lab, [flow.to_address for flow in flows])
     if files.rates:
         values |= rate_rows(raw, files.rates)
+    if files.summary:
+        values |= summary_values(raw, files.summary)
     values |= read_waits(files, raw, params, [*pings.values()], interval_s)
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
     several = len(traces) > 1
@@ -241,24 +247,26 @@ def _few_together(flows: Sequence[Flow], seconds: float) -> Measured:
         "path_rtt_ms": _least(flow.path_rtt_ms or None for flow in flows),
         "mss_bytes": _if_equal(flow.mss_bytes for flow in flows),
     }
-    nodes = [flow.node for flow in flows]
-    if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
-        for flow in flows:
-            values |= {f"{key_of(flow.node)}_{name}": getattr(flow, name) for name in OF_NODE}
+    by_node: dict[str, list[Flow]] = defaultdict(list)
+    for flow in flows:
+        by_node[flow.node].append(flow)
+    for node, its in by_node.items() if len(by_node) <= NAMED_FLOWS else ():
+        of_node = {name: getattr(its[0], name) for name in OF_NODE} if len(its) == 1 else _sums(its)
+        values |= {f"{key_of(node)}_{name}": value for name, value in of_node.items()}
     return values
+
+
+def _sums(flows: Sequence[Flow]) -> Measured:
+    """Return what the flows of one node did together."""
+    values: Measured = {name: sum(getattr(flow, name) or 0 for flow in flows) for name in SUMMED}
+    values["rtt_mean_ms"] = round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6)
+    return values | {"path_rtt_ms": flows[0].path_rtt_ms}
 
 
 def _if_equal(values: Iterable[int | None]) -> int | None:
     """The value that all have; None where they differ."""
     different = set(values)
     return different.pop() if len(different) == 1 else None
-
-
-def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
-    """Return how many flows each node received, by the addresses that iperf3 itself names."""
-    owners = node_of_address(lab)
-    nodes = [owners[address] for address in addresses if address in owners]
-    return {f"{key_of(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
 
 
 def _at_the_queue(

@@ -247,17 +247,25 @@ def compare_results(
     values: Measured = {}
     if files.counted and (paths := sorted(raw.glob(f"*/{files.counted}"))):
         values["own_counted_halvings"] = _counted(paths, ports, interval_s)
-    for path in raw.glob(f"*/{files.summary}") if files.summary else ():
-        for name, number in rows_of(path, _name_and_number, "a name and a number"):
-            # awk prints what has no value as nan.
-            if math.isfinite(number):
-                values[f"own_{name}"] = number
+    if files.summary:
+        values |= summary_values(raw, files.summary)
     for path in raw.glob(f"*/{files.groups}") if files.groups else ():
         groups = rows_of(path, _algorithm_and_sum, "an algorithm, its flows and their sum")
         values["own_groups_error_ratio"] = _groups_error_ratio(groups, sums_bps)
         if (share := _share_of(rival, groups)) is not None:
             values["own_rival_share"] = share
     return values
+
+
+def summary_values(raw: Path, file: str) -> Measured:
+    """Return what a person's own summary says, a line each of a name and a number, by these names with `own_` in front."""
+    return {
+        f"own_{name}": number
+        for path in raw.glob(f"*/{file}")
+        for name, number in rows_of(path, _name_and_number, "a name and a number")
+        # awk prints what has no value as nan.
+        if math.isfinite(number)
+    }
 
 
 def _time_and_port(line: str) -> tuple[float, int]:

@@ -245,7 +245,8 @@ class FlowFiles(Strict):
     a node's average was taken from: start, end (seconds) and bit/s, a line each.
 
     Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers`: short ones beside the flows,
-    a line each with the Unix time at which it began and how long it took until its last byte (ms).
+    a line each with the Unix time at which it began and how long it took until its last byte (ms). `summary`, on one node, is a
+    person's own result: lines of a name and a number.
     """
 
     iperf3: str
@@ -254,6 +255,7 @@ class FlowFiles(Strict):
     ping_busy: str | None = None
     delays: StreamFiles | None = None
     transfers: str | None = None
+    summary: str | None = None
     rates: str | None = None
     windows: str | None = None
 
