@@ -468,13 +468,6 @@ def test_pings_that_the_load_never_met(beside: float, found: bool) -> None:
     assert raised == (["idle-probe"] if found else [])
 
 
-# Of a run in which a stream sent more than its share beside eight flows, under fq_codel.
-APART = {
-    "path_rtt_ms": 40.037, "busy_ping_p50_ms": 41.2, "busy_ping_loss_ratio": 0.0, "phone_delay_p50_ms": 0.026, "phone_lost_ratio": 0.0,
-    "server_delay_p50_ms": 79.677, "server_lost_ratio": 0.43925,
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("kind", "count", "found"), [("fq_codel", 2, True), ("fq_codel", 3, False), ("bfifo", 3, True)]
 )
@@ -506,6 +499,13 @@ def test_of_several_flows_own_queues_tc_samples_the_sum(kind: str, count: int, f
     values = {"utilisation": 0.99, "queue_kind": kind, "flows": count}
     run = RunUnderTest({"parallel_flows": count}, values, host_state=state)
     assert ("samples" in [finding.id for finding in causes(run)]) is found
+
+
+# Of a run in which a stream sent more than its share beside eight flows, under fq_codel.
+APART = {
+    "path_rtt_ms": 40.037, "busy_ping_p50_ms": 41.2, "busy_ping_loss_ratio": 0.0, "phone_delay_p50_ms": 0.026, "phone_lost_ratio": 0.0,
+    "server_delay_p50_ms": 79.677, "server_lost_ratio": 0.43925,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

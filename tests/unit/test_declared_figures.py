@@ -14,7 +14,7 @@ from measuretwice.figures.files import draw_declared
 from measuretwice.figures.over_time import thinned
 from measuretwice.figures.style import svg_text
 from measuretwice.lab import Lab, load_lab, read_lab
-from measuretwice.lab.schema.results import BoxesFigure, FigureOf
+from measuretwice.lab.schema.results import BoxesFigure, EcdfFigure, FigureOf, Samples
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 from measuretwice.site.macros.browser_run import terminals
@@ -109,6 +109,35 @@ def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
     assert drawn.caption == "1 to 3 runs per point; bars: 95 % interval of the mean"
     assert (reno["x"], reno["runs"], reno["low"]) == (2.0, 1, None)
     assert "cubic 0.8 at 1" in drawn.description
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_shares_of_a_streams_delays(tail: bool, tmp_path: Path) -> None:
+    """Two runs of one file, and one of another: a stream's packets in milliseconds above the fastest."""
+    runs = []
+    for seed, (algorithm, node) in enumerate(
+        [("cubic", "server"), ("cubic", "server"), ("reno", "phone")]
+    ):
+        target = tmp_path / str(seed) / "raw" / "host"
+        target.mkdir(parents=True)
+        shutil.copy(ROOT / "tests/data/delays/codel" / node / "call.txt", target)
+        runs.append(replace(run(algorithm, 12500, None, seed), folder=tmp_path / str(seed)))
+    samples = Samples(file="host/call.txt", y=2, less=1, above_least=True, unit=0.001)
+    figure = EcdfFigure(
+        id="delays", kind="ecdf", title="x", of="y", samples=samples, label="delay (ms)", shares="share",
+        by="congestion_control", tail=tail,
+    )  # fmt: skip
+    drawn, rows = draw_declared(LAB, figure, runs)
+    assert {(row["by"], row["samples"]) for row in rows} == {("cubic", 996), ("reno", 500)}
+    # 109 of 498 packets took 50 ms longer than the fastest, and more.
+    above = [row["share"] for row in rows if row["by"] == "cubic" and row["value"] > 50]
+    assert (max(above) if tail else 1 - min(above)) == pytest.approx(109 / 498, abs=0.01)
+    assert "cubic: 996 samples, half up to 31.1, 95 % up to" in drawn.description
+    assert drawn.caption.startswith("1 to 2 runs per congestion_control, a thin line each")
+    assert "delay (ms)" in svg_text(drawn)
+    wrong = figure.model_copy(update={"samples": samples.model_copy(update={"less": 7})})
+    with pytest.raises(UserError, match=r"can't be read: host/call\.txt, file: lacks one of"):
+        draw_declared(LAB, wrong, runs)
 
 
 def test_runs_of_other_trials_are_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -26,8 +27,9 @@ from measuretwice.figures.symptoms import (
     thinned,
 )
 from measuretwice.lab import Lab, find_labs, load_lab
-from measuretwice.lab.schema.cases import AnySymptom, Pitfall, SymptomOf
+from measuretwice.lab.schema.cases import AnySymptom, EcdfSymptom, Pitfall, SymptomOf
 from measuretwice.measure.over_time import OverTime
+from measuretwice.runs.folder import raw_folder
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.figure_files import symptom_pictures
 from measuretwice.view.over_time import read_over_time
@@ -65,7 +67,8 @@ def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
     }
     assert set(KINDS) == set(tables.values())
     used = {type(panel) for lab in LABS.values() for p in lab.file.pitfalls for panel in p.figure}
-    assert used == set(tables.values())
+    # A test below draws those that no lab has yet.
+    assert used | {EcdfSymptom} == set(tables.values())
     for name in tables:
         assert f"`{name}`" in (SymptomOf.__doc__ or ""), "the page on lab.toml has each kind"
 
@@ -138,6 +141,33 @@ def test_over_time_names_no_kind_of_queue() -> None:
     mean = float(goodput.rsplit("mean ", 1)[1].rstrip("."))
     # By ss, from its first sample to its last.
     assert mean == pytest.approx(run.measured["goodput_bps"] / 1e6, rel=0.02)  # type: ignore[operator]
+
+
+PINGS = {"file": "host-1/ping-busy.txt", "y": "time"}
+
+
+def times_of_pings() -> list[float]:
+    """Of the run that both tests below draw, in ms, as ping printed them."""
+    [run] = WORDS["queues"].sets.runs("default-qdisc-broken")
+    with raw_folder(run.run_dir) as raw:
+        text = (raw / PINGS["file"]).read_text(encoding="utf-8")
+    return sorted(map(float, re.findall(r"time=([\d.]+) ms", text)))
+
+
+def test_shares_of_samples_in_a_raw_file() -> None:
+    [alt] = drawn(
+        "queues", "default-qdisc", kind="ecdf", label="share of pings", x_label="ms", samples=PINGS
+    )
+    times = times_of_pings()
+    median = times[math.ceil(0.5 * len(times)) - 1]
+    assert f"{len(times):,} samples, half up to {median:.3g}, 95 % up to" in alt
+
+
+def test_rows_of_pings_have_lines_without_a_time_left_out() -> None:
+    [alt] = drawn("queues", "default-qdisc", kind="rows", label="pings (ms)", **PINGS)
+    times = times_of_pings()
+    low, high = (number_in_words(ms) for ms in (times[0], times[-1]))
+    assert alt == f"pings (ms): {len(times)} rows of host-1/ping-busy.txt, {low} to {high}."
 
 
 def test_two_stages_share_their_axes_but_not_a_minute_with_hours() -> None:

@@ -1,5 +1,5 @@
-"""Figures of measured values: their mean against a parameter, how they are spread over runs, and each flow's
-goodput against the Mathis model by its losses and by its halvings.
+"""Figures of measured values: their mean against a parameter, how they are spread over runs, how samples are spread in each, and
+each flow's goodput against the Mathis model by its losses and by its halvings.
 
 The last are the two plots of Philip et al. (2021) and of its reproduction: the slope of the line through zero is C.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -25,6 +26,7 @@ from measuretwice.figures.style import (
     Drawn,
     colour_of,
     in_style,
+    legend_above,
     line_looks,
     on_phone,
     open_frame,
@@ -34,9 +36,18 @@ from measuretwice.figures.style import (
     spread_apart,
 )
 from measuretwice.lab import Lab, Value
-from measuretwice.lab.schema.results import AgainstFigure, BoxesFigure, Panel, RegressionFigure
+from measuretwice.lab.schema.results import (
+    AgainstFigure,
+    BoxesFigure,
+    EcdfFigure,
+    Panel,
+    RegressionFigure,
+)
+from measuretwice.measure.raw import samples_in
+from measuretwice.parse import ParseError
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
-from measuretwice.stats.intervals import mean_interval_within, slope_through_zero
+from measuretwice.stats.intervals import mean_interval_within, percentile, slope_through_zero
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
 # A mean against a parameter
@@ -275,6 +286,88 @@ def _medians_in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -
         if values:
             parts.append(f"{name} {statistics.median(values):.3g}")
     return f"{' '.join(panel.label.split())}, medians: {', '.join(parts)}."
+
+
+# How samples are spread in each run
+
+# So many points of a line are seen in a picture; of the largest each one.
+SHARE_POINTS, LARGEST_POINTS = 150, 30
+
+
+def ecdf(lab: Lab, declared: EcdfFigure, results: Sequence[Result]) -> Drawn:
+    """Draw which share of a raw file's samples is at most so large, or with `tail` at least so large, by a parameter: a thin line a
+    run, and a wide one of all their samples.
+
+    A row is a point of a wide line: by, samples (how many it is of), value, share. UserError where no run has samples.
+    """
+    groups: dict[str, list[list[float]]] = {}
+    for result in results:
+        if values := _samples_of(declared, result):
+            groups.setdefault(str(result.params[declared.by]), []).append(values)
+    if not groups:
+        problem = f"{declared.samples.file} has no such samples"
+        raise UserError(f"--figure {declared.id}: of none of {len(results)} runs: {problem}")
+    rows: list[Row] = []
+    parts = []
+    with in_style():
+        drawn = sized(PHONE_HEIGHT_PX if on_phone() else HEIGHT_PX)
+        axes = drawn.subplots()
+        plain_axes(axes)
+        for (name, of_runs), look in zip(groups.items(), line_looks([*groups]), strict=True):
+            line = {"color": look["color"], "linestyle": look["linestyle"]}
+            for values in of_runs if len(of_runs) > 1 else ():
+                draw_shares(axes, values, tail=declared.tail, linewidth=0.7, alpha=0.4, **line)
+            every = [value for values in of_runs for value in values]
+            points = draw_shares(axes, every, tail=declared.tail, linewidth=1.8, label=name, **line)
+            rows += [
+                {
+                    "by": name,
+                    "samples": len(every),
+                    "value": float(f"{x:.6g}"),
+                    "share": round(y, 6),
+                }
+                for x, y in points
+            ]
+            parts.append(f"{name}: {samples_in_words(every)}")
+        if declared.tail:
+            axes.set_yscale("log")
+        axes.set_xlabel(declared.label)
+        axes.set_ylabel(declared.shares)
+        if len(groups) > 1:
+            legend_above(axes)
+    drawn.description = f"{declared.label}. {'; '.join(parts)}."
+    counts = [len(of_runs) for of_runs in groups.values()]
+    thin = ", a thin line each; the wide ones are of all samples" if max(counts) > 1 else ""
+    drawn.caption = f"{counted_runs(counts)} per {declared.by}{thin}"
+    return drawn, rows
+
+
+def _samples_of(declared: EcdfFigure, result: Result) -> list[float]:
+    try:
+        with raw_folder(result.run_dir) as raw:
+            return samples_in(raw, declared.samples)
+    except (ParseError, OSError) as error:
+        name = result.run_dir.name
+        raise UserError(f"{name}: its raw files can't be read: {error}") from None
+
+
+def draw_shares(
+    axes: Axes, values: Sequence[float], *, tail: bool = False, **look: Any
+) -> list[tuple[float, float]]:
+    """Draw which share of values is at most so large, or with `tail` at least so large; return the points: as many as are
+    seen."""
+    ordered, count = sorted(values), len(values)
+    shown = {*range(0, count, max(1, count // SHARE_POINTS)), *range(count)[-LARGEST_POINTS:]}
+    points = [(ordered[n], (count - n) / count if tail else (n + 1) / count) for n in sorted(shown)]
+    axes.plot(*zip(*points, strict=True), drawstyle="steps-pre" if tail else "steps-post", **look)
+    return points
+
+
+def samples_in_words(values: Sequence[float]) -> str:
+    """Return how many samples there are, and the three percentiles that say most of them."""
+    shares = {"half": 0.5, "95 %": 0.95, "99 %": 0.99}
+    parts = [f"{name} up to {percentile(values, share):.3g}" for name, share in shares.items()]
+    return f"{len(values):,} samples, {', '.join(parts)}"
 
 
 # Goodput against the model, a point a flow

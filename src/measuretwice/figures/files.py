@@ -29,6 +29,7 @@ from measuretwice.lab import Lab, select_trials
 from measuretwice.lab.schema.results import (
     AgainstFigure,
     BoxesFigure,
+    EcdfFigure,
     EvennessFigure,
     FigureOf,
     OverTimeFigure,
@@ -76,6 +77,7 @@ def declared_kinds() -> dict[type[FigureOf], DeclaredKind]:
         AgainstFigure: DeclaredKind(by_setting.against, "measured values"),
         BoxesFigure: DeclaredKind(by_setting.boxes, "measured values"),
         RegressionFigure: DeclaredKind(by_setting.regression, "measured values"),
+        EcdfFigure: DeclaredKind(by_setting.ecdf, "raw files"),
         OverTimeFigure: DeclaredKind(over_time.over_time, "raw files"),
         WindowsFigure: DeclaredKind(over_time.windows, "raw files"),
         SequenceFigure: DeclaredKind(over_time.sequence, "raw files"),

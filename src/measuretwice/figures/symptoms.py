@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.by_setting import draw_shares, samples_in_words
 from measuretwice.figures.over_time import LINES
 from measuretwice.figures.palette import COLOURS
 from measuretwice.figures.style import (
@@ -38,6 +39,7 @@ from measuretwice.lab import Lab
 from measuretwice.lab.schema.cases import (
     AgainstModelSymptom,
     Bar,
+    EcdfSymptom,
     FlowsSymptom,
     OverTimeSymptom,
     RowsSymptom,
@@ -46,7 +48,7 @@ from measuretwice.lab.schema.cases import (
     ValuesSymptom,
 )
 from measuretwice.measure.over_time import DROPPED, GOODPUT, PANELS, SENT_AGAIN, Line, OverTime
-from measuretwice.measure.raw import counters_grown
+from measuretwice.measure.raw import counters_grown, lines_with, number_in, samples_in, text_of
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
@@ -429,11 +431,10 @@ def _draw_groups(
 def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
     """A column of a raw file against another, its points joined in the file's order."""
     with raw_folder(subject.run.run_dir) as raw:
-        lines = (raw / panel.file).read_text(encoding="utf-8", errors="replace").splitlines()
-    table = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+        table = lines_with(text_of(raw / panel.file), panel.y)
     try:
-        y = [_cell(row, panel.y) / panel.unit for row in table]
-        firsts = [row[panel.x] for row in table] if panel.x is not None else None
+        y = [number_in(row, panel.y) / panel.unit for row in table]
+        firsts = [row[panel.x].strip("[]") for row in table] if panel.x is not None else None
     except (ValueError, IndexError):
         raise _missing(subject.lab.name, f"{panel.file} with these columns") from None
     if not y:
@@ -462,20 +463,27 @@ def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
     return f"{panel.label}: {len(y)} rows of {panel.file}, {low} to {high}."
 
 
-def _cell(row: Sequence[str], which: int | str) -> float:
-    """A row's number in a column, or behind a word; ValueError where it has none."""
-    if isinstance(which, int):
-        return float(row[which])
-    cells = [cell for cell in row if cell.startswith(f"{which}:")]
-    return float(cells[0].removeprefix(f"{which}:"))
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
         return False
     return True
+
+
+def ecdf(axes: Axes, panel: EcdfSymptom, subject: Subject) -> str:
+    """Draw which share of the samples in a raw file of the first run is at most so large."""
+    with raw_folder(subject.run.run_dir) as raw:
+        numbers = samples_in(raw, panel.samples)
+    if not numbers:
+        raise _missing(subject.lab.name, f"such samples in {panel.samples.file}")
+    plain_axes(axes)
+    draw_shares(axes, numbers, color=subject.stage.colour, linewidth=1.6)
+    axes.set_ylim(0, 1.02)
+    axes.set_title(panel.label, loc="left")
+    axes.set_xlabel(panel.x_label)
+    _few_ticks(axes)
+    return f"{panel.label}, against {panel.x_label}: {samples_in_words(numbers)}."
 
 
 # Each draws a panel into axes and says in words what is to be seen.
@@ -486,4 +494,5 @@ KINDS: dict[type[SymptomOf], Callable[[Axes, Any, Subject], str]] = {
     RunsSymptom: runs,
     FlowsSymptom: flows,
     RowsSymptom: rows,
+    EcdfSymptom: ecdf,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import NodeFile
+from measuretwice.lab.schema.results import Samples
 from measuretwice.parse import ParseError, parse_nstat
 
 Row = TypeVar("Row")
@@ -51,6 +52,44 @@ def rows_of(path: Path, read: Callable[[str], Row], expected: str) -> list[Row]:
         except ValueError:
             raise ParseError(name_of(path), f"line {number}", f"expected {expected}") from None
     return rows
+
+
+def lines_with(text: str, which: int | str) -> list[list[str]]:
+    """Return each line's words: of those that have such a word before a number, or of all where a column is asked for; comments
+    are left out."""
+    lines = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
+    if isinstance(which, int):
+        return lines
+    return [line for line in lines if any(word.startswith(_before(which)) for word in line)]
+
+
+def number_in(words: Sequence[str], which: int | str) -> float:
+    """Return a line's number in a column, counted from 0, or behind a word, as in `cwnd:10` and `time=40.0`; a time of ping's may
+    stand in brackets. ValueError or IndexError where there is none."""
+    if isinstance(which, int):
+        return float(words[which].strip("[]"))
+    word = next((word for word in words if word.startswith(_before(which))), "")
+    return float(word[len(which) + 1 :])
+
+
+def _before(word: str) -> tuple[str, str]:
+    return f"{word}:", f"{word}="
+
+
+def samples_in(raw: Path, samples: Samples) -> list[float]:
+    """Return the numbers in one of a run's raw files that a figure is of. ParseError for other lines, OSError without the file."""
+    rows = lines_with(text_of(raw / samples.file), samples.y)
+    try:
+        values = [number_in(row, samples.y) for row in rows]
+        if samples.less is not None:
+            values = [
+                value - number_in(row, samples.less)
+                for value, row in zip(values, rows, strict=True)
+            ]
+    except (ValueError, IndexError):
+        raise ParseError(samples.file, "file", "lacks one of these columns") from None
+    least = min(values, default=0.0) if samples.above_least else 0.0
+    return [(value - least) / samples.unit for value in values]
 
 
 def counters_grown(folder: Path) -> dict[str, int]:

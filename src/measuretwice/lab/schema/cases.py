@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from measuretwice.lab.schema.parameters import Name, Strict, Value
+from measuretwice.lab.schema.results import Samples
 
 Unit = Literal["", "packets", "segments", "losses", "rows", "times", "0 to 1", "B", "%"]
 
@@ -21,9 +22,9 @@ class SymptomOf(Strict):
 
     Kinds: `against-model` (the run's goodput against the model's, the recorded steps' last trials behind it), `over-time` (`of`: the
     run's cwnd, rtt, queue, losses or goodput), `values` (`bars`, one below the other), `runs` (`value` of each run, by the parameter
-    `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `rows` (of a raw
-    `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
-    a word as bars; a word as `y` is what stands behind it, as in `cwnd:10`). No label, and no line, may have a word in it that gives the cause away.
+    `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `ecdf` (which share of
+    the `samples` in a raw file is at most so large), `rows` (of a raw `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
+    a word as bars; a word as `y` is what stands behind it, as in `cwnd:10` and `time=40.0`, in the lines that have it). No label, and no line, may have a word in it that gives the cause away.
     """
 
     kind: str
@@ -85,13 +86,21 @@ class RowsSymptom(SymptomOf):
     unit: float = Field(default=1, gt=0)
 
 
+class EcdfSymptom(SymptomOf):
+    kind: Literal["ecdf"]
+    label: str
+    samples: Samples
+    x_label: str
+
+
 AnySymptom = Annotated[
     AgainstModelSymptom
     | OverTimeSymptom
     | ValuesSymptom
     | RunsSymptom
     | FlowsSymptom
-    | RowsSymptom,
+    | RowsSymptom
+    | EcdfSymptom,
     Field(discriminator="kind"),
 ]
 

@@ -100,6 +100,19 @@ class Checks(Strict):
         )
 
 
+class Samples(Strict):
+    """Numbers in a raw `file` (node/name), a line each: what stands in column `y`, counted from 0, or behind a word, as in `cwnd:10` and
+    `time=40.0`, over `unit`. With `less`, what stands in that column is taken from it first; with `above_least` they count from the smallest
+    of the run on.
+    """
+
+    file: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")]
+    y: int | str
+    less: int | None = Field(default=None, ge=0)
+    above_least: bool = False
+    unit: float = Field(default=1, gt=0)
+
+
 class Panel(Strict):
     """What a panel of boxes shows: a measured value, or one of each flow, over `unit`.
 
@@ -123,7 +136,8 @@ class FigureOf(Strict):
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
-    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), and `against` (the mean of the measured value
+    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), `ecdf` (which share of `samples` in a raw file of each run is at most
+    so large, by the parameter `by`: a thin line a run, a wide one of all; with `tail` which share is larger, on a logarithmic axis), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). `trials` are those that it is of, and runs of theirs that have these `settings`.
     """
@@ -214,6 +228,20 @@ class EvennessFigure(FigureOf):
     step_s: int = Field(default=60, gt=0, multiple_of=10)
 
 
+class EcdfFigure(FigureOf):
+    """`label` is the samples' axis, `shares` the other one."""
+
+    kind: Literal["ecdf"]
+    samples: Samples
+    label: str
+    shares: str
+    by: Name
+    tail: bool = False
+
+    def parameters(self) -> list[str]:
+        return [self.by]
+
+
 class RegressionFigure(FigureOf):
     kind: Literal["regression"]
 
@@ -225,6 +253,7 @@ AnyFigure = Annotated[
     | BoxesFigure
     | SequenceFigure
     | EvennessFigure
+    | EcdfFigure
     | RegressionFigure,
     Field(discriminator="kind"),
 ]

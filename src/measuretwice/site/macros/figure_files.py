@@ -50,6 +50,8 @@ SYMPTOM_CODE = (
     *sorted((PACKAGE / "figures").glob("symptom*.py")),
     PACKAGE / "figures/style.py",
     PACKAGE / "figures/palette.py",
+    PACKAGE / "figures/by_setting.py",
+    PACKAGE / "measure/raw.py",
     PACKAGE / "view/over_time.py",
     PACKAGE / "measure/over_time.py",
     Path(__file__),
