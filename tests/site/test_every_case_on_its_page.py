@@ -87,7 +87,7 @@ READ: dict[str, dict[str, tuple[str, Callable[..., str]]]] = {
         "rmem_max_bytes": (r"and (\d+) MiB for the receiver", mebibytes),
     },
     "mathis-12": {"constant_claimed": (r"has to be corrected: .{1,200}? near (\d\.\d+)", plain)},
-    "buffers-3": {"host_limit_packets": (r"so (\d[\d ]*) are in there", with_room)},
+    "buffers-3": {"host_limit_packets": (r"would have to hold (\d[\d ]*) of them", with_room)},
     "buffers-4": {"queue_by": (r"by the (word) before it", plain)},
     "buffers-5": {"cwnd_trace": (r"each row to (one) unit", "{}-unit".format)},
     "scale-2": {"halvings_by": (r"kernel.s own (events)", plain)},

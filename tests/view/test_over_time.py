@@ -98,7 +98,7 @@ def test_a_title_says_of_a_setting_that_no_list_has_nothing_before_it_is_known(
     (tmp_path / "lab-book.md").write_text(
         "- Seed: 7\n\n## Case 1: x\n\n- Outcome: nothing is off\n"
     )
-    words = "tbf's limit as it is typed, if not buffer_bytes:"
+    words = "tbf's limit as typed, with its suffix, in place of buffer_bytes:"
     assert f"{words} 1.25mbit" in title()
     assert f"{words} not set" in title()
 

@@ -147,7 +147,7 @@ def _whose_bdp(f: Facts, sets: RecordedSets) -> None:
         {
             "buffer": cell("queue_limit_bytes", size),
             "s2's mean round trip": cell("s2_rtt_mean_ms", ms),
-            "over its idle one": lambda run: Number(
+            "divided by its idle one": lambda run: Number(
                 measured(run, "s2_rtt_mean_ms") / measured(run, "s2_path_rtt_ms")
             ),
             "s1's mean round trip": cell("s1_rtt_mean_ms", ms),
@@ -274,8 +274,8 @@ def _units(f: Facts, sets: RecordedSets) -> None:
         {
             "run": stage_cell,
             "rows, both senders": cell("window_rows", whole),
-            "times back": cell("window_rows_backwards", whole),
-            "rows over ss, in the larger half": lambda run: Number(
+            "jumps back in time": cell("window_rows_backwards", whole),
+            "rows divided by ss's, in the larger half": lambda run: Number(
                 measured(run, "window_rows_ratio"), digits=4
             ),
         },

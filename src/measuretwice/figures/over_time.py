@@ -173,7 +173,7 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
             if not panel.has_data():
                 panel.set_axis_off()
     drawn.description = " ".join(f"{title_of(lab, run)}: {summary_of(run)}" for run in runs)
-    drawn.caption = "one run a panel"
+    drawn.caption = "one run per panel"
     return drawn, rows
 
 
@@ -277,7 +277,7 @@ def windows(lab: Lab, declared: WindowsFigure, results: Sequence[Result]) -> Dra
         for panel in list(panels.flat)[len(runs) :]:
             panel.set_axis_off()
     drawn.description = " ".join(f"{title_of(lab, run)}: {summary_of(run)}" for run in runs)
-    drawn.caption = "one run a panel, from the dot on, while both flows are there"
+    drawn.caption = "one run per panel, from the dot on, while both flows are there"
     return drawn, rows
 
 
