@@ -254,6 +254,12 @@ def _wrong_socket(f: Facts, sets: RecordedSets) -> None:
     f.goodput_is_the_same = measured(fixed, "goodput_bps") == measured(broken, "goodput_bps")
 
 
+def _and(numbers: Iterable[int]) -> str:
+    """Return trials as a sentence has them: `1, 4 and 7`."""
+    *others, last = map(str, numbers)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _ack_policy(f: Facts, sets: RecordedSets) -> None:
     name = "ack-policy"
     quoted = "mss rtt p model ratio iperf3 ss"
@@ -261,7 +267,7 @@ def _ack_policy(f: Facts, sets: RecordedSets) -> None:
     def shown(run: Result) -> Number:
         return Number(per(run, *SEGMENTS_AN_ACK))
 
-    broken, fixed = set_case(f, sets, name, quoted, [("segments an ACK", shown)])
+    broken, fixed = set_case(f, sets, name, quoted, [("segments per ACK", shown)])
     p, mss, per_ack = (
         param(broken, "loss_ratio"),
         param(broken, "mss_bytes"),
@@ -282,7 +288,7 @@ def _ack_policy(f: Facts, sets: RecordedSets) -> None:
     burst = param(broken, "burst_bytes")
     f.captured, f.burst = whole(param(broken, "capture_acks_packets")), size(burst)
     f.burst_packets = whole(burst / (mss + HEADER_BYTES + ETHERNET_BYTES))
-    f.simulated = table(("by one segment a window of", "constant $C$"), (
+    f.simulated = table(("the window grows by one segment for each window of", "constant $C$"), (
         ("segments", Number(model.sack_reno_constant(p, 1))),
         *(
             (f"ACKs, each for {n} segments", Number(model.sack_reno_constant(p, n)))
@@ -291,10 +297,10 @@ def _ack_policy(f: Facts, sets: RecordedSets) -> None:
         ("**measured**", f"**{f.ratio}**"),
     ))  # fmt: skip
     f.one_run = table(
-        ("one run", "segments an ACK", "goodput", "over the model"),
+        ("one run", "segments per ACK", "goodput", "over the model"),
         (
             (stage, shown(run), GOODPUT(run), RATIO(run))
-            for stage, run in (("Linux's own ACKs", broken), ("an ACK a segment", fixed))
+            for stage, run in (("Linux's own ACKs", broken), ("one ACK per segment", fixed))
         ),
     )
     f.below_random = measured(broken, "ratio") < RANDOM
@@ -309,9 +315,9 @@ def _ten_runs_each_way(f: Facts, sets: RecordedSets) -> None:
     ratios = [mean(runs, "ratio") for runs in kinds]
     constants = [Interval.of_mean(list(map(_c_by_count, runs)), digits=4) for runs in kinds]
     f.ten_runs = table(
-        (f"{len(delayed)} runs each, {LASTS(delayed[0])}", "Linux's own ACKs", "an ACK a segment"),
+        (f"{len(delayed)} runs each, {LASTS(delayed[0])}", "Linux's own ACKs", "one ACK per segment"),
         (
-            ("segments an ACK, mean", *map(Number, per_ack)),
+            ("segments per ACK, mean", *map(Number, per_ack)),
             ("goodput over the model, mean", *(Number(ratio, digits=4) for ratio in ratios)),
             ("$C$ by the losses counted, mean", *(c.middle for c in constants)),
             ("its 95 % interval", *(c.ends for c in constants)),
@@ -342,7 +348,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     tried, honest = _ratios_by_trial(broken), _ratios_by_trial(fixed)
     seven, time_s = sets.trial(SEVEN), param(broken[0], "duration_s")
     expected = model.mathis_expected_losses(seven["rtt_ms"], seven["loss_ratio"], time_s)
-    f.picked_trials = ", ".join(map(str, tried))
+    f.picked_trials = _and(tried)
     f.rtt, f.lasts, f.losses_expected = ms(seven["rtt_ms"]), seconds(time_s), whole(expected)
     f.low, f.high = Number(low), Number(high)
     first, last = ([tries[n] for tries in tried.values()] for n in (0, -1))
@@ -356,7 +362,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     })  # fmt: skip
     once = [trial for trial, tries in tried.items() if len(tries) == 1]
     twice = [trial for trial, tries in tried.items() if len(tries) > 1]
-    f.run_again, f.run_once = (", ".join(map(str, trials)) for trials in (twice, once))
+    f.run_again, f.run_once = (_and(trials) for trials in (twice, once))
     f.once, f.several_of_both = whole(len(once)), len(once) > 1 and len(twice) > 1
     f.means = table(("mean over", "ratio"), (
         ("the first tries", _mean_ratio(first)),

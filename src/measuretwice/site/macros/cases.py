@@ -325,8 +325,8 @@ def begin(context: LabContext) -> Block:
             FOLD_END,
         ]
     parts.append(
-        f"The cases ask what is behind it, and {movers_of_first_try(context.lab)} can move it. When you have solved these, do the same "
-        "again. It repeats your first try with what you found, and prints what came of it each time."
+        f"The cases ask what is behind this result, and {movers_of_first_try(context.lab)} can change it. When you have solved these, "
+        "repeat your first try. It then includes what you found, and lists every result so far."
     )
     return Block("\n\n".join(parts) + "\n")
 

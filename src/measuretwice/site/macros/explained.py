@@ -236,6 +236,6 @@ def _list(text: str, marks: Sequence[Sequence[Mark]]) -> str:
                 if meaning.source not in sources:
                     sources.append(meaning.source)
     return (
-        "<details><summary>All fields of it, as a list</summary><table><thead><tr><th>field</th><th>what it is</th></tr></thead>"
-        f"<tbody>{''.join(rows.values())}</tbody></table><p>By {html.escape('; '.join(sources))}.</p></details>"
+        "<details><summary>All its fields, as a list</summary><table><thead><tr><th>field</th><th>what it is</th></tr></thead>"
+        f"<tbody>{''.join(rows.values())}</tbody></table><p>According to {html.escape('; '.join(sources))}.</p></details>"
     )

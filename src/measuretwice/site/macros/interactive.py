@@ -128,7 +128,7 @@ def explorer_table(lab: Lab, use: ModelUse) -> str:
     """Return what the models say of each of the lab's trials."""
     headings = [
         "trial", "RTT (ms)", "MSS (B)", "p", "C = 1 (Mbit/s)", "C = √(3/2)", "PFTK",
-        "window (segments)", "losses a minute", f"time for {use.min_expected_losses:g} losses",
+        "window (segments)", "losses per minute", f"time for {use.min_expected_losses:g} losses",
     ]  # fmt: skip
     rows = []
     constant = model.MATHIS_CONSTANTS["sqrt(3/2)"].value

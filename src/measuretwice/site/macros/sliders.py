@@ -151,7 +151,7 @@ def bounds(series: Mapping[str, Any], limit_bytes: float) -> tuple[float, float]
 def windows_table(data: Mapping[str, Any]) -> str:
     """Return the same as a table: each recorded run beside the model."""
     headings = (
-        f"beside {data['others']} flows of", "largest socket buffer", f"{data['rival']}'s part, recorded",
+        f"against {data['others']} flows of", "largest socket buffer", f"{data['rival']}'s part, recorded",
         "times the fair share", "what a window of that size carries",
     )  # fmt: skip
     rows = []
