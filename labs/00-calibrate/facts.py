@@ -119,7 +119,7 @@ def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
             ),
             ("goodput, by iperf3's receiver", mbit(goodput_bps, 4)),
             ("below the most", percent(1 - goodput_bps / most_bps, 2)),
-            ("the moment's rate, by ss (`delivery_rate`)", mbit(int(delivery_bps[-1]), 4)),
+            ("the latest rate, by ss (`delivery_rate`)", mbit(int(delivery_bps[-1]), 4)),
         ),
     )
     f.rate_missing = percent(1 - goodput_bps / rate_bps, 2)
@@ -171,7 +171,7 @@ def _loss_again(f: Facts, runs: Sequence[Result]) -> None:
     by_ping = column(runs, "ping_loss_ratio")
     f.again_by_ping = Numbers(tuple(percents(runs, "ping_loss_ratio")), "%")
     f.again = table(
-        ("reading", "smallest", "middle", "largest", "outside of 99 %"),
+        ("reading", "smallest", "middle", "largest", "outside the 99 %"),
         (
             (
                 what,
@@ -226,7 +226,7 @@ def _offloads(f: Facts, off: Result, on: Result) -> None:
             mss,
             row("segments sent, by ss", "data_segs_out", whole),
             row("ACKs that juliet sent, by nstat", "receiver_acks_out", whole),
-            ("segments for one ACK", *per_ack),
+            ("segments per ACK", *per_ack),
             goodput,
         ),
     )
