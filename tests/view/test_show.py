@@ -360,13 +360,13 @@ def test_a_terminal_gets_a_pager_only_where_it_is_too_short(run: Path) -> None:
     code, output = lab_on_terminal("show", run, "qdisc", "--node", "router", PAGER="false")
     assert code == 0, output
     lines = output.splitlines()
-    assert any("chance of each packet" in line for line in lines), output
+    assert any("chance that a packet" in line for line in lines), output
     assert max(map(len, lines)) <= 80
     # The pager here prints nothing and says no: so nothing comes of what is longer than the terminal.
     code, output = lab_on_terminal(
         "show", run, "qdisc", "--node", "router", lines=10, PAGER="false"
     )
-    assert "chance of each packet" not in output
+    assert "chance that a packet" not in output
 
 
 def test_what_has_no_word_is_shown_by_its_short_name(run: Path) -> None:

@@ -96,7 +96,7 @@ class PingReply:
 
     seq: int = printed("icmp_seq", "", "which packet this is the answer to, counted from 1")
     ttl: int | None = printed(
-        "ttl", "routers", "that the answer may still pass; Linux begins at 64"
+        "ttl", "routers", "how many the answer may still pass; Linux begins at 64"
     )
     rtt_ms: float | None = printed("time of one", "ms", "round-trip time of this packet")
     timestamp_s: float | None
@@ -119,21 +119,21 @@ class PingRun:
     waits for each answer before it ends.
     """
 
-    target: str = printed("target", "", "whom it asked")
+    target: str = printed("target", "", "the host that it asked")
     address: str
     payload_bytes: int | None = printed(
         "payload", "bytes", "data in a packet; 28 less than its IPv4 packet"
     )
-    transmitted: int = printed("transmitted", "packets", "asked")
-    received: int = printed("received", "packets", "answers")
-    loss_ratio: float | None = printed("loss", "0 to 1", "share without an answer")
+    transmitted: int = printed("transmitted", "packets", "requests sent")
+    received: int = printed("received", "packets", "answers that came back")
+    loss_ratio: float | None = printed("loss", "0 to 1", "share of the requests without an answer")
     duplicates: int = printed("duplicates", "packets", "answers that came twice")
-    errors: int = printed("errors", "packets", "answers that said no")
-    time_ms: int | None = printed("time", "ms", "from the first to the last")
+    errors: int = printed("errors", "packets", "answers that report an error")
+    time_ms: int | None = printed("time", "ms", "from the first packet to the last")
     rtt_min_ms: float | None = printed("min", "ms", "smallest round-trip time")
     rtt_avg_ms: float | None = printed("avg", "ms", "mean round-trip time")
     rtt_max_ms: float | None = printed("max", "ms", "largest round-trip time")
-    rtt_mdev_ms: float | None = printed("mdev", "ms", "standard deviation, as ping reckons it")
+    rtt_mdev_ms: float | None = printed("mdev", "ms", "standard deviation, as ping computes it")
     replies: tuple[PingReply, ...]
     went_back: int = 0
     resolution_ms: float = 0.001

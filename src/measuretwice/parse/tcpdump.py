@@ -84,8 +84,8 @@ TCPDUMP = table(
     "tcpdump(1), with -e and -q",
     {
         "ethernet": ("", "Ethernet addresses: from, to"),
-        "length": ("bytes", "the whole frame, with Ethernet's header of 14"),
-        "from": ("", "sender's address, and behind the last point its port"),
+        "length": ("bytes", "the whole frame, with Ethernet's header of 14 bytes"),
+        "from": ("", "sender's address, and after the last dot its port"),
         "to": ("", "receiver's address, and its port"),
         "tcp": ("bytes", "data in the packet, without headers"),
     },
