@@ -315,7 +315,11 @@ def _ten_runs_each_way(f: Facts, sets: RecordedSets) -> None:
     ratios = [mean(runs, "ratio") for runs in kinds]
     constants = [Interval.of_mean(list(map(_c_by_count, runs)), digits=4) for runs in kinds]
     f.ten_runs = table(
-        (f"{len(delayed)} runs each, {LASTS(delayed[0])}", "Linux's own ACKs", "one ACK per segment"),
+        (
+            f"{len(delayed)} runs each, {LASTS(delayed[0])}",
+            "Linux's own ACKs",
+            "one ACK per segment",
+        ),
         (
             ("segments per ACK, mean", *map(Number, per_ack)),
             ("goodput over the model, mean", *(Number(ratio, digits=4) for ratio in ratios)),

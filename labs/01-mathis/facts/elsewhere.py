@@ -156,7 +156,10 @@ def _runs_of_each(scatter: float) -> int:
 
 def _two_settings(f: Facts, ten: Sequence[Result], twins: Sequence[Result]) -> None:
     """Linux's own ACKs and one ACK per segment: as two samples, and as pairs with the same seed."""
-    kinds = {"Linux's own ACKs": column(ten, "ratio"), "one ACK per segment": column(twins, "ratio")}
+    kinds = {
+        "Linux's own ACKs": column(ten, "ratio"),
+        "one ACK per segment": column(twins, "ratio"),
+    }
     both = {name: Interval.of_mean(ratios, digits=4) for name, ratios in kinds.items()}
     f.compared = table(
         ("receiver", "mean ratio", "95&nbsp;% interval"),

@@ -51,7 +51,10 @@ NSTAT = table(
         "TcpExtTCPSlowStartRetrans": ("segments", "retransmitted in slow start, after a timeout"),
         "TcpExtTCPSackRecovery": ("times", "fast recovery began, with SACK"),
         "TcpExtTCPLossProbes": ("segments", "tail loss probes sent (RFC 8985)"),
-        "TcpExtTCPDSACKRecv": ("segments", "that the receiver had already, according to its DSACKs"),
+        "TcpExtTCPDSACKRecv": (
+            "segments",
+            "that the receiver had already, according to its DSACKs",
+        ),
         "TcpExtTCPDSACKOldSent": ("segments", "came again, which a DSACK reported"),
         "TcpExtTCPOFOQueue": ("segments", "came out of order, and were kept"),
         "TcpExtTCPOFODrop": ("segments", "came out of order, and were dropped for lack of room"),
