@@ -324,5 +324,5 @@ def spread(
         "narrows to the right. Runs with many losses lie within or near it; most of those with few "
         "losses lie above it."
     )
-    figure.caption = f"{len(rows)} runs, a mark each; grey: where 95 % of runs lie by chance alone, about C = {centre:.2f}"
+    figure.caption = f"{len(rows)} runs, one mark each; grey: where 95 % of runs lie by chance alone, around C = {centre:.2f}"
     return figure

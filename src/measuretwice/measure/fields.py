@@ -115,7 +115,7 @@ ONE_FLOW = (
     Field("retrans_total", "ss", "the second number of `retrans:0/N` in the last sample"),
     Field("ss_samples", "ss", "samples taken"),
     Field("picked_port", "ss", "the port in the last line that was kept for reading"),
-    Field("picked_connections", "ss", "from how many connections the kept lines are"),
+    Field("picked_connections", "ss", "how many connections the kept lines are from"),
     Field("captured_packets", "tcpdump", "data packets that tcpdump printed on the router"),
     Field(
         "largest_packet_bytes",
@@ -125,14 +125,14 @@ ONE_FLOW = (
     Field(
         "hundredth_packet_bytes",
         "tcpdump",
-        "how large one in a hundred of them is at least; null of fewer than a hundred",
+        "how large one in a hundred of them is at least; null for fewer than a hundred",
     ),
     Field("qdisc_sent_packets", "tc", "packets that the bottleneck's qdisc passed on"),
     Field("qdisc_sent_bytes", "tc", "bytes that it passed on, including Ethernet headers"),
     Field("qdisc_drops", "tc", "packets that it dropped, by dice or for lack of room"),
     Field("qdisc_offered_packets", "tc", "sent and dropped together: what it was given"),
     Field("loss_ratio", "tc", "dropped over offered"),
-    Field("qdisc_limit_packets", "tc", "its limit"),
+    Field("qdisc_limit_packets", "tc", "that qdisc's limit"),
     Field(
         "other_qdisc_drops",
         "tc",
@@ -142,7 +142,7 @@ ONE_FLOW = (
     Field(
         "spurious_retransmits",
         "nstat",
-        "needless ones, by the receiver's word (TcpExtTCPDSACKRecv)",
+        "needless ones, as the receiver reports them (TcpExtTCPDSACKRecv)",
     ),
     Field(
         "receiver_ofo_drops",
@@ -182,8 +182,8 @@ FEW_FLOWS = (
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_max_bytes", "tc", "the longest queue in any sample"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
-    Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
-    Field("queue_samples", "tc", "in how many samples"),
+    Field("queue_busy_ratio", "tc", "the share of samples in which packets waited"),
+    Field("queue_samples", "tc", "how many samples of the queue there are"),
     Field("queue_delay_mean_ms", "tc", "how long the mean queue takes to drain at the link's rate"),
     Field(
         "queue_drops",
@@ -201,7 +201,7 @@ FEW_FLOWS = (
     Field(
         "sustained_convergence_s",
         "ss",
-        "the same, until nine in ten of all later moments are so, with at least 30 s left; null if never",
+        "the same, until the shares are so at nine in ten of all later moments, with at least 30 s left; null if never",
     ),
     Field(
         "buffer_bdp_ratio_min",
@@ -236,7 +236,7 @@ FEW_FLOWS = (
     Field(
         "steady_goodput_bps",
         "ss",
-        "of one sender, from the time that its lab names on: bytes acknowledged, as a rate",
+        "one sender's bytes acknowledged, as a rate, from the time on that its lab names",
     ),
     Field("steady_rtt_ms", "ss", "the mean of its smoothed round-trip time then"),
     Field("steady_rtt_p95_ms", "ss", "what 95 % of these don't exceed"),
@@ -281,13 +281,13 @@ MANY_FLOWS = (
     Field(
         "halvings",
         "events",
-        "how often a connection took a smaller window, by the kernel's word",
+        "how often a connection took a smaller window, as the kernel reports it",
     ),
-    Field("retransmits_per_halving", "ss", "the one over the other"),
+    Field("retransmits_per_halving", "ss", "retransmits over halvings"),
     Field("drops_per_halving", "tc", "the router's drops over the halvings"),
     Field("all_queue_drops", "tc", "the same drops, counted from the start, including slow start"),
     Field("all_halvings", "events", "the halvings, counted from the start"),
-    Field("all_drops_per_halving", "tc", "the one over the other"),
+    Field("all_drops_per_halving", "tc", "all_queue_drops over all_halvings"),
     Field(
         "utilisation",
         "tc",
@@ -295,8 +295,8 @@ MANY_FLOWS = (
     ),
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
-    Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
-    Field("queue_samples", "tc", "in how many samples"),
+    Field("queue_busy_ratio", "tc", "the share of samples in which packets waited"),
+    Field("queue_samples", "tc", "how many samples of the queue there are"),
     Field(
         "queue_packet_bytes",
         "tc",
@@ -310,9 +310,9 @@ MANY_FLOWS = (
     ),
     Field("loss_ratio", "tc", "these over the segments sent"),
     Field("rivals_found", "ss", "flows with the rivals' algorithm"),
-    Field("rival_share", "ss", "their part of the sum, 0 to 1"),
-    Field("rival_fair_share", "ss", "their part of the flows, 0 to 1"),
-    Field("rival_multiple", "ss", "the one over the other: 1 is fair"),
+    Field("rival_share", "ss", "their share of the goodput, 0 to 1"),
+    Field("rival_fair_share", "ss", "their share of the flows, 0 to 1"),
+    Field("rival_multiple", "ss", "rival_share over rival_fair_share: 1 is fair"),
     Field(
         "c_by_retransmits",
         "ss",

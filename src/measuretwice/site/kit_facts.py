@@ -35,16 +35,16 @@ OUT_BY_CHANCE = 0.05
 # Faults of which only those count that changed a result or a figure by more than a twentieth, by their group in the record.
 SCRIPTS = {
     "scripts": "faults in node scripts that changed a result",
-    "swaps": "a file of another run in place of one's own, that changed a figure",
+    "swaps": "a file swapped for another run's, where that changed a figure",
 }
 # How files that nobody here had seen were judged: a table each, with the case, a word and why.
 FOREIGN = {
-    "handed_over.tsv": "handed over by a reviewer, once their faults were fixed",
+    "handed_over.tsv": "handed over by a reviewer, after the faults they revealed were fixed",
     "unseen_first_try.tsv": "never seen before, at first try",
-    "unseen_second_try.tsv": "others, when some of what these showed was fixed",
-    "unseen_third_try.tsv": "others again, when the rest was",
+    "unseen_second_try.tsv": "others, after some of the faults revealed by these were fixed",
+    "unseen_third_try.tsv": "others again, after the rest were fixed",
     "unseen_fourth_try.tsv": "mostly what plain searches found first",
-    "unseen_fifth_try.tsv": "found in the same way, when much of that was fixed",
+    "unseen_fifth_try.tsv": "found in the same way, after many of these faults were fixed",
 }
 # What is said of the others, each with what counts as it.
 NOT_RIGHT = {
@@ -73,7 +73,9 @@ def kit_facts(root: Path) -> Facts:
         for row in _judged(root / "tests/faults" / name, called)
     ]
     if judged:
-        f.foreign_files = table(("files of others", "inputs", "right", "share", *NOT_RIGHT), judged)
+        f.foreign_files = table(
+            ("other people's files", "inputs", "right", "share", *NOT_RIGHT), judged
+        )
     return f
 
 
@@ -137,7 +139,7 @@ def _run_of(row: Mapping[str, Any]) -> str:
 def _both_machines(f: Facts, record: Mapping[str, Any]) -> None:
     """Goodput in the browser's machine over that in the virtual kernel, from `make both-machines`."""
     f.both_machines = table(
-        ("lab", "runs", "of", "ratio", "interval"),
+        ("lab", "runs", "length", "mean ratio", "95 % interval"),
         (
             (
                 lab, whole(len(row["pairs"])), _length_of(row),

@@ -23,8 +23,8 @@ SHOWN = {
     "c_by_halvings": "C by halvings",
     "drops_per_halving": "drops for each halving",
     "jains_index": "Jain's index",
-    "utilisation": "link in use, as a ratio",
-    "rival_share": "the rivals' part, as a ratio",
+    "utilisation": "share of the link in use",
+    "rival_share": "BBR's or CUBIC's share of the goodput",
     "goodput_bps": "goodput",
     "steady_goodput_bps": "goodput, once settled",
     "steady_rtt_ms": "mean round trip, once settled",
@@ -234,7 +234,7 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
         for name in programs:
             unlike.setdefault(name, []).append("real" if place == "patched" else "virtual")
     f.selftests_explained = table(
-        ("what differs", "in which time", "why"),
+        ("program whose verdicts differ", "clock", "why"),
         (
             (f"`{name}`", " and ".join(times), record["explained"].get(name, "not found out yet"))
             for name, times in unlike.items()

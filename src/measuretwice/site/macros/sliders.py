@@ -244,7 +244,7 @@ def moment_data(moment: Moment, loss_ratio: float, bandwidth_bps: float) -> list
 
 def _losses_table(runs: Sequence[dict[str, Any]]) -> str:
     headings = (
-        "p, set", "round trip", "after", "losses", "p, by the count, over the one set (95 %)",
+        "p that was set", "RTT", "after", "losses", "p by the count, over the p that was set (95 %)",
         "goodput over the model (95 %)", "100 losses, recorded", "100 losses, by the model",
     )  # fmt: skip
     rows = []
