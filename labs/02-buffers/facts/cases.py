@@ -123,7 +123,7 @@ def _whose_bdp(f: Facts, sets: RecordedSets) -> None:
     f.rtt = ms(measured(broken, "s2_rtt_mean_ms"))
     f.rtt_after = ms(measured(fixed, "s2_rtt_mean_ms"))
     f.bdps = table(
-        ("flow", "round-trip time", "its BDP", "the buffer, in its BDP"),
+        ("flow", "round-trip time", "its path's BDP", "the buffer in such BDPs"),
         (
             (
                 flow,
@@ -245,7 +245,7 @@ def _field_number(f: Facts, sets: RecordedSets) -> None:
         ("by the file", "mean queue"),
         (
             (what, Number(measured(run, "length_rows_mean_packets"), "packets"))
-            for what, run in (("word 31", broken), ("the word behind its name", fixed))
+            for what, run in (("word 31", broken), ("the word after its name", fixed))
         ),
     )
 
