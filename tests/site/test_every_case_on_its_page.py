@@ -96,7 +96,7 @@ READ: dict[str, dict[str, tuple[str, Callable[..., str]]]] = {
         "average_from_s": (r"averaged over the (second half)", {"second half": "30"}.__getitem__),
     },
     "variants-4": {
-        "report_interval_s": (r"goes down to a (tenth) of a", {"tenth": "0.1"}.__getitem__)
+        "report_interval_s": (r"can report every (tenth) of a", {"tenth": "0.1"}.__getitem__)
     },
     "queues-1": {"rate_mbit": (r"does a link of (\d[\d .]*) (\wbit/s) take", of_unit)},
     "queues-4": {"red_limit_bytes": (r"with a limit of (\d[\d ]*)", plain)},

@@ -217,8 +217,8 @@ def _averages_hide(f: Facts, sets: RecordedSets) -> None:
     f.stages = runs_as_rows(
         (broken, fixed),
         {
-            "rows of": cell("table_interval_s", seconds),
-            "lowest row": cell("table_lowest_bps", mbit),
+            "length of a row": cell("table_interval_s", seconds),
+            "lowest row after the first second": cell("table_lowest_bps", mbit),
             "lowest tenth of a second by ss": cell("lowest_tenth_bps", mbit),
             "mean": SHOWN_GOODPUT,
         },

@@ -72,8 +72,8 @@ def slow_start(pipe: float, buffer: float) -> Block:
     axes.say(end, after_loss - 0.2 * full, "then one more a round trip", kind="reno", anchor="end")
     caption = (
         f"Slow start from {FIRST_WINDOW} segments doubles the window each round trip. After {rounds} of them {short(window)} segments still "
-        f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then half "
-        "of what fitted, and a line that hardly rises on this scale."
+        f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then the "
+        "window is half of what fitted, and its line hardly rises on this scale."
     )
     return _figure([axes], "The window in slow start and after it", caption)
 
@@ -153,8 +153,8 @@ def cubic_curve(window: float, rtt_ms: float) -> Block:
             kind="reno",
         )
     caption = (
-        f"CUBIC after a loss at {short(window)} segments, over a round trip of {short(rtt_ms)}{SPACE}ms. The thick line is its window: the larger of the curve, "
-        f"which levels off at the window that failed after K = {short(k)}{SPACE}s, and the line that Reno's window would follow."
+        f"CUBIC after a loss at {short(window)} segments, over a round trip of {short(rtt_ms)}{SPACE}ms. The thick line is its window, which is the larger "
+        f"of two: the curve, which is level at Wmax after K = {short(k)}{SPACE}s, and the straight line of the Reno-friendly window."
     )
     return _figure([axes], "CUBIC's window after a loss, in three regions", caption)
 
@@ -175,8 +175,8 @@ def vegas_band(pipe: float) -> Block:
     for y, text in ((0.8, "fewer: one more"), (2.8, "between: leave it"), (5.2, "more: one less")):
         axes.say(low + 0.8, y, text)
     caption = (
-        f"Vegas's rule on a path that holds {short(pipe)} segments: whatever exceeds these waits, the round trip grows, and diff is their number. The window "
-        "goes to the band between α and β and stays there: a queue of a few packets, whatever the buffer."
+        f"Vegas's rule on a path that holds {short(pipe)} segments. Any more have to wait, the round trip grows, and diff is the number that waits. The "
+        "window goes to the band between α and β and stays there, so a few packets wait, whatever the buffer."
     )
     return _figure(
         [axes], "How many segments wait, against Vegas's window, with its two thresholds", caption
@@ -205,8 +205,8 @@ def bbr_cycle() -> Block:
     gain.say(2.2, 0.66, "drain", kind="bbr")
     flight.say(1.9, 1.2, "a short queue", kind="bbr")
     caption = (
-        "ProbeBW, two cycles of eight phases. For one round trip BBR sends 1.25 times the rate that it has measured: if the link has no more, a quarter BDP "
-        "waits. In the next it sends 0.75 times, and the queue is gone. Then six at the rate itself."
+        "ProbeBW, two cycles of eight phases. For one round trip BBR sends 1.25 times the rate that it has measured. If the link carries no more, a quarter "
+        "of a BDP waits. In the next round trip it sends 0.75 times the rate, and the queue is gone. Then it sends at the rate itself for six."
     )
     return _figure(
         [gain, flight], "BBR's pacing gain over two cycles, and what is in flight", caption
@@ -226,6 +226,6 @@ def red_curve(min_bytes: float, max_bytes: float, limit_bytes: float, probabilit
     axes.say(0.5 * low, 0.12 * probability, "none", kind="red", anchor="middle")
     caption = (
         f"RED's rule with the source's numbers. Below an average of {short(low)}{SPACE}kB nothing is dropped early. From there the chance rises to {short(probability)} at "
-        f"{short(high)}{SPACE}kB: one packet in {short(1 / probability)}. Above, every packet is dropped. The scale ends far below 1."
+        f"{short(high)}{SPACE}kB: one packet in {short(1 / probability)}. Above that, every packet is dropped. The scale ends far below 1."
     )
     return _figure([axes], "RED's chance of an early drop against the average queue", caption)
