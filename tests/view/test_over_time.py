@@ -64,7 +64,7 @@ def test_two_runs_have_a_column_each_with_what_differs(tmp_path: Path) -> None:
     differs = {name for name in plans[0] if plans[0][name] != plans[1].get(name)}
     assert differs == {"red_limit_bytes", "red_bandwidth"}
     for plan in plans:
-        assert f"red: no queue is longer than this: {plan['red_limit_bytes']} bytes" in words
+        assert f"the most that RED's queue may hold: {plan['red_limit_bytes']} bytes" in words
     assert "red_" not in words
     # No list has that one before a case about it is known.
     assert "tell it the link's rate" not in words
@@ -106,7 +106,7 @@ def test_a_title_says_of_a_setting_that_no_list_has_nothing_before_it_is_known(
 @pytest.mark.parametrize(
     ("name", "words", "unit"),
     [
-        ("red_limit_bytes", "red: no queue is longer than this", "bytes"),
+        ("red_limit_bytes", "the most that RED's queue may hold", "bytes"),
         ("rate_mbit", "rate of the link between the routers, in each direction", "Mbit/s"),
         ("receiver", "who receives", ""),
         ("red_probability_ratio", "red: probability of an early drop as the average reaches red_max_bytes", ""),

@@ -290,7 +290,7 @@ def _over_a_long_path(
         (
             "discipline",
             "link in use",
-            f"acknowledged data, part of the link, after {START_S} s",
+            f"acknowledged data, share of the link, after {START_S} s",
             "ping under load",
             "Jain's index",
         ),
