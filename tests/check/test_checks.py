@@ -501,6 +501,19 @@ def test_of_several_flows_own_queues_tc_samples_the_sum(kind: str, count: int, f
     assert ("samples" in [finding.id for finding in causes(run)]) is found
 
 
+@pytest.mark.parametrize(
+    ("beside", "found"),
+    [({}, True), ({"phone_lost_ratio": 0.0}, False), ({"phone_transfers": 12}, False)],
+)
+def test_a_stream_beside_the_flows_is_no_other_traffic(beside: dict[str, Any], found: bool) -> None:
+    flow = Socket(
+        "laptop", 4000, "10.6.4.2:5201", "cubic", 30.0, 30.0, 0.0, 0.0, None, 10**8, 10**8
+    )
+    state = HostState({}, (replace(flow, is_named=True), replace(flow, port=4001, is_named=False)))
+    run = RunUnderTest({}, {"flows": 1, **beside}, host_state=state)
+    assert ("other-traffic" in [finding.id for finding in causes(run)]) is found
+
+
 # Of a run in which a stream sent more than its share beside eight flows, under fq_codel.
 APART = {
     "path_rtt_ms": 40.037, "busy_ping_p50_ms": 41.2, "busy_ping_loss_ratio": 0.0, "phone_delay_p50_ms": 0.026, "phone_lost_ratio": 0.0,

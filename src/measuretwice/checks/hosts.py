@@ -181,11 +181,14 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
             "Someone else used the path: a second test, or a flow left over from an earlier one.",
         ),
     ),
-    needs=("mss_bytes",),
+    needs=("mss_bytes", "*_lost_ratio", "*_transfers"),
 )
 def other_traffic(run: RunUnderTest) -> Finding | Right | None:
     sockets = run.data_sockets()
     if not sockets or run.host_state is None or "others-send" in run.meanings:
+        return None
+    if run.measured_group("*_lost_ratio") or run.measured_group("*_transfers"):
+        # A stream and short transfers beside the flows are meant, and how many bytes they sent isn't known.
         return None
     if others := run.other_sockets():
         other = others[0]
