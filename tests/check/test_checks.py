@@ -16,7 +16,8 @@ from measuretwice.checks.whole_set import small_n
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.fields import in_unit, label_of
-from measuretwice.measure.host_state import HostState, Socket, Span
+from measuretwice.measure.host_state import HostState, Node, Socket, Span
+from measuretwice.measure.node_state import ecn_packets
 from measuretwice.parse import Qdisc
 
 ROOT = Path(__file__).parents[2]
@@ -499,6 +500,25 @@ def test_of_several_flows_own_queues_tc_samples_the_sum(kind: str, count: int, f
     values = {"utilisation": 0.99, "queue_kind": kind, "flows": count}
     run = RunUnderTest({"parallel_flows": count}, values, host_state=state)
     assert ("samples" in [finding.id for finding in causes(run)]) is found
+
+
+def nodes_with_ecn(kind: str) -> dict[str, Node]:
+    """A server whose counters are a real run's, beside a router of which nothing is known."""
+    count = ecn_packets(ROOT / "tests/data/ecn" / kind / "server")
+    server = Node("server", {}, {}, (), ecn_packets=count)
+    laptop = replace(server, name="laptop", ecn_packets=count and 75_446)
+    return {"laptop": laptop, "router": replace(server, ecn_packets=None), "server": server}
+
+
+@pytest.mark.parametrize(("kind", "found"), [("granted", False), ("refused", True)])
+def test_ecn_that_one_end_refused(kind: str, found: bool) -> None:
+    flow = Socket(
+        "laptop", 4000, "10.6.4.2:5201", "cubic", 30.0, 30.0, 0.0, 0.0, None, 10**8, 10**8
+    )
+    state = HostState(nodes_with_ecn(kind), (flow,))
+    run = RunUnderTest({"ecn": "on"}, {}, host_state=state)
+    assert ("ecn-refused" in [finding.id for finding in causes(run)]) is found
+    assert causes(replace(run, params={"ecn": "off"})) == []
 
 
 @pytest.mark.parametrize(

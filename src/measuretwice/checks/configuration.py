@@ -67,7 +67,7 @@ class Difference:
         "configuration",
         "Each node's interfaces, queues, classes, filters, routes, sysctls and modules' parameters, compared with what the lab's own scripts set.",
         explains=(
-            "duration", "loss-ratio", "lost-between", "other-drops", "other-traffic", "queueing",
+            "duration", "ecn-refused", "loss-ratio", "lost-between", "other-drops", "other-traffic", "queueing",
             "receive-window", "reordering", "retransmissions", "round-trip-time", "segment-size", "send-buffer",
             "unexplained",
         ),

@@ -88,6 +88,36 @@ def _kind_by_tc(run: RunUnderTest, wanted: str) -> str | None:
 
 @check(
     FindingKind(
+        "ecn-refused",
+        "Whether packets that ECN may mark came to any node, where it is switched on.",
+        explains=("wrong-algorithm",),
+        hints=(
+            "Each kernel counts by ECN's two bits which packets came to it. Look for IpExtInECT0Pkts, IpExtInCEPkts and IpExtInNoECTPkts in nstat.after.json.",
+            "Compare net.ipv4.tcp_ecn of both ends of the flows: the one that opens a connection asks for ECN with 1, and the other grants it with 1 or 2.",
+            "A connection has ECN only if one end asked for it and the other agreed as it began. One of the two didn't, so queues drop its packets and mark none.",
+        ),
+    ),
+    needs=(),
+)
+def ecn_refused(run: RunUnderTest) -> Finding | None:
+    if run.params.get("ecn") != "on" or run.host_state is None or not run.data_sockets():
+        return None
+    nodes = run.host_state.nodes.values()
+    counts = [node.ecn_packets for node in nodes if node.ecn_packets is not None]
+    if len(counts) < 2 or sum(counts):
+        return None
+    return Finding(
+        "ecn-refused",
+        f"no packet came to any of {len(counts)} nodes that ECN may mark (nstat: IpExtInECT0Pkts)",
+        "flows whose ends have agreed on ECN",
+        "ECN holds for a connection only if both of its ends agree as it begins. Without it these flows' packets are dropped "
+        "where a queue would have marked them.",
+        symptom="a counter that grows in such a run, and shows whether a setting has come into force, is 0",
+    )
+
+
+@check(
+    FindingKind(
         "no-bottleneck",
         "Whether the queue that is looked at ever had packets in it.",
         explains=("wrong-metric", "queue-elsewhere"),

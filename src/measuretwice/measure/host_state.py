@@ -20,6 +20,7 @@ from measuretwice.measure.connections import SsHistory, histories_of
 from measuretwice.measure.node_state import (
     STATE,
     damaged_segments,
+    ecn_packets,
     event_ports,
     packets_by_ip,
     state_of,
@@ -107,8 +108,8 @@ class Interface:
 class Node:
     """One node's interfaces by name, its sysctls, and its routes; and its `state` after the run, as node_state.state_of
     says it, empty where it isn't known. `ip_received` and `ip_sent` are packets while it ran, by the protocols' own counts, and
-    `event_ports` are the ports of the connections in the kernel's events, and `damaged_segments` came with a wrong checksum;
-    None where these weren't kept."""
+    `event_ports` are the ports of the connections in the kernel's events, `damaged_segments` came with a wrong checksum, and
+    `ecn_packets` with ECN; None where these weren't kept."""
 
     name: str
     interfaces: Mapping[str, Interface]
@@ -119,6 +120,7 @@ class Node:
     ip_sent: int | None = None
     event_ports: frozenset[int] = frozenset()
     damaged_segments: int | None = None
+    ecn_packets: int | None = None
 
 
 @dataclass(frozen=True)
@@ -340,6 +342,7 @@ def _node(folder: Path) -> Node:
         *packets_by_ip(folder),
         frozenset(event_ports(folder / EVENTS)),
         damaged_segments(folder),
+        ecn_packets(folder),
     )
 
 

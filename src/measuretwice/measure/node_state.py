@@ -16,6 +16,8 @@ RECEIVED = ("IpInReceives", "Ip6InReceives")
 SENT = (
     "TcpOutSegs", "TcpRetransSegs", "IcmpOutMsgs", "UdpOutDatagrams", "IpForwDatagrams", "Icmp6OutMsgs",
 )  # fmt: skip
+# Packets that ECN may mark (RFC 3168), and those that it has marked.
+ECN = ("IpExtInECT0Pkts", "IpExtInECT1Pkts", "IpExtInCEPkts")
 # What tc and ip count, or number by themselves: it differs from run to run, or from one version to another.
 _NUMBERED = re.compile(
     r" (?:refcnt|direct_packets_stat|ref|bind|index|seed|expires|used|installed|packets|bytes) [\w.]+| r2q \d+|\b8[0-9a-f]{3}:(?!\d)"
@@ -102,6 +104,15 @@ def damaged_segments(folder: Path) -> int | None:
     if not all((folder / f"nstat.{when}.json").is_file() for when in ("before", "after")):
         return None
     return counters_grown(folder).get("TcpInCsumErrors")
+
+
+def ecn_packets(folder: Path) -> int | None:
+    """Return how many packets came to a node, while the run was on, that ECN may mark or had marked; None where nstat doesn't
+    say."""
+    if not all((folder / f"nstat.{when}.json").is_file() for when in ("before", "after")):
+        return None
+    grown = counters_grown(folder)
+    return _sum_where_known([grown.get(name) for name in ECN])
 
 
 def packets_by_ip(folder: Path) -> tuple[int | None, int | None]:
