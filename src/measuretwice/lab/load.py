@@ -30,10 +30,11 @@ from measuretwice.lab.lab import (
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile, first_problem
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.parameters import Parameter, TrialTable, Value, is_reserved, unit_of
-from measuretwice.lab.schema.results import Checks, FigureOf, Rule
+from measuretwice.lab.schema.results import Checks, FigureOf, PublishedClaim, Rule
 from measuretwice.lab.spoilers import SEALED, unseal
 
 RULES_FILE = "rules.toml"
+CLAIMS_FILE = "labs/claims.toml"
 
 
 def find_labs(root: Path) -> dict[str, Path]:
@@ -368,6 +369,18 @@ def read_rules(lab: Lab) -> dict[str, Rule]:
     except ValidationError as error:
         raise UserError(f"{path}: {first_problem(error)}") from None
     except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def read_claims(root: Path) -> list[PublishedClaim]:
+    """Return the published claims that a study may take up, in the order of their file; UserError where it can't be read."""
+    path = root / CLAIMS_FILE
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return TypeAdapter(dict[str, list[PublishedClaim]]).validate_python(document)["claims"]
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_problem(error)}") from None
+    except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{path}: {error}") from None
 
 

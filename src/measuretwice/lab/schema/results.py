@@ -217,6 +217,41 @@ class Rule(Strict):
     tried: str = Field(min_length=1)
 
 
+class ClaimSetting(Strict):
+    """One of the two settings that a published claim compares: what it is called, and the lab's parameters that make it."""
+
+    name: str = Field(min_length=1)
+    set: dict[Name, Value] = {}
+
+
+class PublishedClaim(Strict):
+    """A published claim that a lab's network can test: a table of labs/claims.toml, whose first lines explain each key.
+
+    `set` is of both settings; without `b` the mean of `a` alone is compared with what was `published`. `run_s`: seconds of one CPU.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    claim: str
+    words: str
+    by: str
+    source: str
+    at: str
+    read: Annotated[str, Field(pattern=r"^https?://")]
+    lab: Name
+    trial: Annotated[str, Field(pattern=r"^[0-9]+$")]
+    set: dict[Name, Value] = {}
+    a: ClaimSetting
+    b: ClaimSetting | None = None
+    quantity: str
+    compare: Literal["ratio", "difference", "mean"]
+    published: str
+    matters: str
+    known: str = ""
+    difficulty: Literal[1, 2, 3]
+    run_s: float | None = Field(default=None, gt=0)
+
+
 class SequenceFigure(FigureOf):
     kind: Literal["sequence"]
 

@@ -12,6 +12,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks import TELLING
 from measuretwice.facts import table
 from measuretwice.figures.rows import json_for_script
+from measuretwice.lab.load import read_claims
+from measuretwice.lab.schema.results import PublishedClaim
 from measuretwice.runs.recorded import read_set, set_folders, still_verified, verifications
 from measuretwice.runs.result import Result
 from measuretwice.site import navigation, reference
@@ -212,6 +214,12 @@ def half_hours(value: float) -> str:
     if value < 90:
         return f"{10 * math.floor(value / 10 + 0.5)} minutes"
     return f"{math.floor(value / 30 + 0.5) / 2:g} hours".replace(".5", "½")
+
+
+@macro("claims", scope="site")
+def claims(site: SiteContext) -> list[PublishedClaim]:
+    """The published claims that a study of one's own may take up, as `labs/claims.toml` has them."""
+    return read_claims(site.root)
 
 
 @macro("course", scope="site")

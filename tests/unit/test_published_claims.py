@@ -1,0 +1,49 @@
+"""The published claims that a study may take up: each names a lab that can test it, and a work that is listed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import CheckedParams, published_labs
+from measuretwice.lab.load import read_claims
+from measuretwice.lab.schema.results import PublishedClaim
+from measuretwice.measure.fields import known
+
+ROOT = Path(__file__).parents[2]
+LABS = published_labs(ROOT)
+CLAIMS = read_claims(ROOT)
+
+
+def test_there_are_twenty_and_each_has_a_name_of_its_own() -> None:
+    assert len(CLAIMS) == len({claim.id for claim in CLAIMS}) == 20
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_lab_can_test_it(claim: PublishedClaim) -> None:
+    lab = LABS[claim.lab]
+    assert int(claim.trial) in lab.trials
+    for setting in (claim.a, claim.b):
+        if setting is not None:
+            CheckedParams(lab, {**claim.set, **setting.set}, claim.id)
+    assert all(known(name) for name in claim.quantity.split(" / "))
+    assert (claim.b is None) <= (claim.compare == "mean")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_its_source_is_among_the_works(claim: PublishedClaim) -> None:
+    works = (ROOT / "docs/reference/bibliography.md").read_text(encoding="utf-8")
+    assert f"{{ #{claim.source} }}" in works
+    assert re.search(rf"^\[?{re.escape(claim.by)}\b|^{re.escape(claim.by)}", works, re.MULTILINE)
+
+
+def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"claims\.toml"):
+        read_claims(tmp_path)
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs/claims.toml").write_text('[[claims]]\nid = "a"\n', encoding="utf-8")
+    with pytest.raises(UserError, match=r"claims\.toml: claims\.0\.title"):
+        read_claims(tmp_path)
