@@ -1,4 +1,5 @@
-"""`lab grade`: a class's submissions, each measured anew and compared with the lab's rubric; and runs of it run again."""
+"""`lab grade`: a class's submissions, each measured anew and compared with the lab's rubric; and runs of it run again.
+`lab deal`: a seed for each student of it, and the commands that go with it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from measuretwice.backends import REPEATING
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import now, usable_cpus
+from measuretwice.base.files import now, usable_cpus, write_bytes
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
 from measuretwice.execute.batch import expected_seconds, open_batch
@@ -59,7 +60,14 @@ from measuretwice.grading.rerun import (
 )
 from measuretwice.grading.results import Graded, choose_lab, contents_of
 from measuretwice.grading.results import grade as grade_submissions
-from measuretwice.grading.roster import Roster, read_roster
+from measuretwice.grading.roster import (
+    SEEDS_EACH,
+    Roster,
+    deal_seeds,
+    dealt_file,
+    read_roster,
+    refuse_other_seeds,
+)
 from measuretwice.grading.rubric import Rubric, read_key, read_rubric
 from measuretwice.grading.submission import Reading, Submission, find_submissions
 from measuretwice.lab import Lab, find_labs, load_lab
@@ -375,3 +383,53 @@ def _small_files(costly: bool) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@click.command()
+@click.argument("path", metavar="ROSTER.csv", type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", required=True, help="The lab.")
+@click.option(
+    "--term", metavar="WORD", required=True, help="A word of your own that students don't know."
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE.csv",
+    help="Where to write.  [default: ROSTER-LAB-seeds.csv beside the roster]",
+)
+@AS_JSON
+def deal(path: Path, lab_name: str, term: str, out: Path | None, as_json: bool) -> int:
+    """Deal each student of a class a seed of their own, with the commands to run.
+
+    ROSTER.csv is what your learning management system exports: a heading, then a line for each
+    student. The same word deals the same seeds again. ./lab grade compares runs with them.
+    """
+    root = root_folder()
+    lab = load_lab(root, lab_name)
+    roster = read_roster(path)
+    if not term.strip():
+        raise UserError("--term: expected a word of yours, another each term")
+    seeds = deal_seeds(roster.students, lab.name, term)
+    out = out or path.with_name(f"{path.stem}-{lab.name}-seeds{path.suffix or '.csv'}")
+    if out.resolve() == path.resolve():
+        raise UserError(f"--out {out}: is the roster itself; name another file")
+    gone = refuse_other_seeds(out, lab, seeds)
+    write_bytes(out, dealt_file(roster, lab, seeds))
+    says = list(roster.says)
+    if gone:
+        names = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+        says.append(f"no longer in the file: {names}; the same word gives them their seeds again")
+    if read_rubric(lab) is None:
+        says.append(f"{lab.name} has no rubric.toml: ./lab grade can't mark it until it has one")
+    if as_json:
+        dealt = [{"student": s.id, "lab": lab.name, "seed": seeds[s.id]} for s in roster.students]
+        print(json.dumps(dealt, indent=2))
+        return 0
+    printer = terminal.console(sys.stdout)
+    for line in (
+        f"{len(seeds)} students, {SEEDS_EACH} seeds each: {out}. "
+        "The same word deals the same seeds again; keep it to yourself.",
+        *says,
+    ):
+        printer.print(line, markup=False, soft_wrap=True)
+    return 0

@@ -1,8 +1,11 @@
-"""`lab list`: the labs of this checkout, and of one its trials, settings and cases."""
+"""`lab list`: the labs of this checkout, and of one its trials, settings and cases. `lab progress`: where a student is in
+them, by their lab books."""
 
 from __future__ import annotations
 
 import json
+import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,12 @@ import click
 
 from measuretwice.book.lab_book import LabBook
 from measuretwice.cli import terminal
-from measuretwice.cli.options import AS_JSON, refuse, root_folder
+from measuretwice.cli.options import AS_JSON, OUT, refuse, root_folder
+from measuretwice.course.progress import LabProgress, read_progress
 from measuretwice.lab import Lab, Trial, find_labs, load_lab, read_lab
 from measuretwice.lab.schema.parameters import Parameter
+
+PREDICTION_WIDTH = 40
 
 
 @click.command("list")
@@ -117,3 +123,46 @@ def _document(root: Path, lab: Lab, causes: bool, every: bool) -> dict[str, Any]
             for trial in lab.trials.values()
         ],
     }
+
+
+@click.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@OUT
+@AS_JSON
+def progress(lab_name: str | None, out: Path | None, as_json: bool) -> int:
+    """Show where you are: which cases are solved in your lab books, and what is left."""
+    root = root_folder()
+    labs = read_progress(root, lab_name, out or terminal.default_out(root))
+    if as_json:
+        print(json.dumps([lab.to_json() for lab in labs], indent=2))
+        return 0
+    begun = [lab for lab in labs if lab.book or lab_name]
+    for lab in begun:
+        _print_progress(lab)
+    if rest := [lab for lab in labs if lab not in begun]:
+        first = rest[0]
+        command = f"start {first.lab}" if first.first_try else f"run {first.lab} --case 1"
+        print(f"not begun: {', '.join(lab.lab for lab in rest)} (./lab {command})")
+    return 0
+
+
+def _print_progress(lab: LabProgress) -> None:
+    out = terminal.console(sys.stdout)
+    left = f", about {lab.minutes_left} minutes left" if lab.minutes_left else ": all are solved"
+    out.print(f"{lab.lab}: {lab.solved} of {len(lab.cases)} cases{left}", style="bold")
+    rows = [
+        [
+            str(case.case),
+            case.symptom,
+            case.step,
+            str(case.hints or ""),
+            # All of it stands in the lab book.
+            textwrap.shorten(case.predicted or "", PREDICTION_WIDTH, placeholder=" …"),
+        ]
+        for case in lab.cases
+    ]
+    terminal.print_rows(out, ["case", "what is seen", "so far", "hints", "predicted"], rows, {0, 3})
+    if lab.first_try:
+        out.print(f"\n{lab.first_try}", markup=False, soft_wrap=True)
+    if lab.book:
+        out.print(f"\nYour lab book: {terminal.relative(lab.book)}\n", soft_wrap=True)

@@ -49,7 +49,7 @@ SCRIPTS = (
 )  # fmt: skip
 # What only those use who make the site, mark hand-ins or make a release.
 LEFT_OUT_OF_PACKAGE = frozenset(
-    {"site", "grading", "release", "facts", "cli/deal.py", "cli/grade.py", "cli/record.py", "cli/release.py"}
+    {"site", "grading", "release", "facts", "cli/grade.py", "cli/record.py", "cli/release.py"}
 )  # fmt: skip
 # Of a lab's folder: what says how answers are marked, and what is made in another way.
 LEFT_OUT_OF_LAB = INSTRUCTORS_ONLY | {"lab.toml", SEALED, QUESTIONS}
