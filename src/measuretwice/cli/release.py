@@ -67,24 +67,33 @@ def _add_site(release: Path) -> None:
 
 def described() -> list[Command]:
     """Return every command of ./lab as click knows it."""
-    commands = []
     top = click.Context(cli, info_name="./lab")
-    for name in sorted(cli.commands):
-        command = cli.get_command(top, name)
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=top)
-        records = [
-            record
-            for parameter in command.get_params(context)
-            if isinstance(parameter, click.Option)
-            and "--help" not in parameter.opts
-            and (record := parameter.get_help_record(context)) is not None
-        ]
-        options = [Option(cell(_plain(names)), cell(_plain(text))) for names, text in records]
-        usage = command.get_usage(context).removeprefix("Usage: ")
-        help_text = inspect.cleandoc(command.help or "")
-        commands.append(Command(name, " ".join(usage.split()), help_text, options))
-    return commands
+    return [
+        described_one
+        for name in sorted(cli.commands)
+        if (command := cli.get_command(top, name)) is not None
+        for described_one in _described(command, click.Context(command, info_name=name, parent=top))
+    ]
+
+
+def _described(command: click.Command, context: click.Context) -> list[Command]:
+    """A command; of a group its commands, and itself before them."""
+    records = [
+        record
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option)
+        and "--help" not in parameter.opts
+        and (record := parameter.get_help_record(context)) is not None
+    ]
+    options = [Option(cell(_plain(names)), cell(_plain(text))) for names, text in records]
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    help_text = inspect.cleandoc(command.help or "")
+    name = context.command_path.removeprefix("./lab ")
+    described_here = [Command(name, " ".join(usage.split()), help_text, options)]
+    inner = command.commands if isinstance(command, click.Group) else {}
+    for inner_name, one in inner.items():
+        described_here += _described(one, click.Context(one, info_name=inner_name, parent=context))
+    return described_here
 
 
 def _plain(text: str) -> str:
