@@ -104,7 +104,7 @@ def ecn_refused(run: RunUnderTest) -> Finding | None:
         return None
     nodes = run.host_state.nodes.values()
     counts = [node.ecn_packets for node in nodes if node.ecn_packets is not None]
-    if len(counts) < 2 or sum(counts):
+    if len(counts) < 2 or any(counts):
         return None
     return Finding(
         "ecn-refused",

@@ -305,8 +305,8 @@ def ecdf(lab: Lab, declared: EcdfFigure, results: Sequence[Result]) -> Drawn:
         if values := _samples_of(declared, result):
             groups.setdefault(str(result.params[declared.by]), []).append(values)
     if not groups:
-        problem = f"{declared.samples.file} has no such samples"
-        raise UserError(f"--figure {declared.id}: of none of {len(results)} runs: {problem}")
+        problem = f"no {declared.samples.file} of {len(results)} runs has such samples"
+        raise UserError(f"--figure {declared.id}: {problem}")
     rows: list[Row] = []
     parts = []
     with in_style():
