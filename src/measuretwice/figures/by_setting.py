@@ -331,6 +331,7 @@ def ecdf(lab: Lab, declared: EcdfFigure, results: Sequence[Result]) -> Drawn:
             parts.append(f"{name}: {samples_in_words(every)}")
         if declared.tail:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(plain))
         axes.set_xlabel(declared.label)
         axes.set_ylabel(declared.shares)
         if len(groups) > 1:

@@ -137,7 +137,7 @@ class FigureOf(Strict):
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), `ecdf` (which share of `samples` in a raw file of each run is at most
-    so large, by the parameter `by`: a thin line a run, a wide one of all; with `tail` which share is larger, on a logarithmic axis), and `against` (the mean of the measured value
+    so large, by the parameter `by`: a thin line a run, a wide one of all; with `tail` which share is at least so large, on a logarithmic axis), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). `trials` are those that it is of, and runs of theirs that have these `settings`.
     """
