@@ -97,6 +97,7 @@ def test_a_sum_above_the_link_comes_with_its_reason(capsys: pytest.CaptureFixtur
 def test_the_word_of_pages_is_what_is_printed() -> None:
     lab = load_lab(ROOT, "variants")
     assert (
-        word(LabContext(ROOT, lab)) == "acknowledged bytes of the client's flow, from its second 30 on"
+        word(LabContext(ROOT, lab))
+        == "acknowledged bytes of the client's flow, from its second 30 on"
     )
     assert "second 30" in goodput_means(lab, lab.defaults())

@@ -489,7 +489,14 @@ def _growth_by_ack(f: Facts, sets: RecordedSets) -> None:
                 )
             )
     f.acks = table(
-        ("trial", "buffer", "flow", "segments for each ACK", "growth that follows, as a multiple of $a(w)$"), rows
+        (
+            "trial",
+            "buffer",
+            "flow",
+            "segments for each ACK",
+            "growth that follows, as a multiple of $a(w)$",
+        ),
+        rows,
     )
     f.about_two_segments_an_ack = min(ratios) >= 1.5 and max(ratios) <= 2.1
 
