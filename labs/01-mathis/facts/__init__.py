@@ -9,6 +9,7 @@ from .cases_8_to_13 import set_cases_8_to_13
 from .elsewhere import set_elsewhere
 from .results import set_results
 from .settings import set_settings
+from .studies import set_studies
 
 
 def facts(sets: RecordedSets) -> Facts:
@@ -19,4 +20,5 @@ def facts(sets: RecordedSets) -> Facts:
     set_cases_8_to_13(f, sets)
     set_results(f, sets)
     set_elsewhere(f, sets)
+    set_studies(f, sets)
     return f
