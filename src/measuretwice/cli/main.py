@@ -22,7 +22,7 @@ from measuretwice.cli.options import refuse, root_folder
 
 # Each command: its function in this package, and its line in the list of commands, which is its help's first.
 COMMANDS = {
-    "audit": ("audit.audit", "Find the rows in a table of results that can't be true, and the reason."),
+    "audit": ("check.audit", "Find the rows in a table of results that can't be true, and the reason."),
     "check": ("check.check", "Diagnose runs: did each measure what it was meant to?"),
     "deal": ("grade.deal", "Deal each student of a class a seed of their own, with the commands to run."),
     "diff": ("show.diff", "Compare two runs: the settings, measured values and raw files that differ, side by side."),
