@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,61 @@ def test_a_ratio_a_mean_and_equivalence_on_a_recorded_set(tmp_path: Path) -> Non
     assert document["verdict"] == "holds"
 
 
+# Handed over, and repeated
+
+
+def zipped(path: Path, files: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_what_isn_t_finished_isn_t_packed(study: Path) -> None:
+    assert "no frozen.json yet" in said(lab("pack", study))
+    lab("freeze", study)
+    assert "no analysis.json yet" in said(lab("pack", study))
+
+
+def test_a_pack_holds_all_that_others_need_and_nothing_hidden(study: Path) -> None:
+    lab("freeze", study)
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    (study / "runs/buffers/.trial-01.work").mkdir()
+    (study / "runs/buffers/.trial-01.work/plan.json").write_text("{}")
+    (study / "runs/link").symlink_to("/etc/passwd")
+    lab("analyse", study)
+    done = lab("pack", study)
+    assert done.returncode == 0, said(done)
+    with zipfile.ZipFile(study.with_suffix(".zip")) as archive:
+        names = set(archive.namelist())
+        readme = archive.read("study/README.md").decode()
+    assert {
+        f"study/{name}" for name in ("plan.toml", "frozen.json", "analysis.json", "analysis.md")
+    } <= names
+    assert sum(name.endswith("/plan.json") for name in names) == 16
+    assert not any("/." in name or "link" in name for name in names)
+    assert "./lab run buffers --trial 1" in readme
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"a/plan.toml": PLAN.replace("duration_s = 60", 'BASH_ENV = "/tmp/x"')}, "has no parameter 'BASH_ENV'"),
+        ({"a/plan.toml": PLAN.replace("duration_s = 60", 'duration_s = "$(id)"')}, "expected a number in seconds"),
+        ({"a/plan.toml": PLAN, "b/plan.toml": PLAN}, "several of them"),
+        ({"a/notes.txt": "nothing"}, "there are none"),
+        ({"../plan.toml": PLAN}, "leads out"),
+        ({"a/plan.toml": PLAN}, "there is no such folder"),
+        ({"a/plan.toml": PLAN, "a/runs/x/DONE": "", "a/runs/x/plan.json": "{}"}, "names no lab"),
+    ],
+)  # fmt: skip
+def test_what_is_handed_over_is_data(tmp_path: Path, files: dict[str, str], says: str) -> None:
+    done = lab("repeat", zipped(tmp_path / "theirs.zip", files))
+    assert done.returncode == 2
+    assert says in said(done)
+    assert not (tmp_path / "plan.toml").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.kernel
 def test_a_study_from_its_plan_to_its_verdict_with_real_runs(tmp_path: Path) -> None:
@@ -389,3 +445,19 @@ def test_a_study_from_its_plan_to_its_verdict_with_real_runs(tmp_path: Path) -> 
     assert [setting["n"] for setting in document["settings"]] == [2, 2]
     assert document["because"] == ""
     assert all(run["value"] > 0.3 for run in document["runs"])
+    # Somebody else repeats it: with the same seeds and with new ones.
+    assert call_lab("plan", "pack", folder).returncode == 0
+    theirs = folder.with_name("a study.zip")
+    done = call_lab("plan", "repeat", theirs, "--again", "1", "--fresh-seeds", "2", "--json")
+    found = json.loads(done.stdout)
+    marks = {line["what"]: line["mark"] for line in found["What a machine looked at"]}
+    assert marks.pop("new seeds give the same verdict") in "x "
+    assert set(marks.values()) == {"x"}, found
+    assert "1 of 1 runs that were run again have the same bytes" in marks
+    # A run whose raw files were changed is no run of its plan.
+    raw = next((folder / "runs").rglob("ss.txt"))
+    raw.write_text(raw.read_text().replace("cubic", "reno_"))
+    call_lab("plan", "analyse", folder)
+    done = call_lab("plan", "repeat", folder, "--again", "all", "--json")
+    assert done.returncode == 1
+    assert "3 of 4 runs that were run again have the same bytes" in done.stdout

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_json, write_text
+from measuretwice.base.files import write_bytes, write_json, write_text
 from measuretwice.cli import terminal
-from measuretwice.cli.options import AS_JSON, PATH, root_folder
+from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
+from measuretwice.cli.run import measure_jobs, remove_runs
+from measuretwice.course.artefact import (
+    ANALYSIS,
+    Evidence,
+    badges,
+    checklist,
+    compare_analysis,
+    fresh_study,
+    is_same,
+    job_again,
+    opened_artefact,
+    pack_study,
+    runs_to_repeat,
+    why_not_again,
+)
 from measuretwice.course.study import (
     PILOTS,
     PLAN_FILE,
@@ -28,32 +44,34 @@ from measuretwice.course.study import (
     read_text_of,
 )
 from measuretwice.course.study_results import (
-    LIMIT_CONFIDENCE,
-    Analysis,
     PowerPlan,
     analyse,
+    analysis_lines,
+    analysis_markdown,
+    assumptions,
     document_of,
+    needed_for,
     plan_power,
     power_of_study,
 )
 from measuretwice.course.study_runs import (
-    FoundRun,
-    LineChange,
-    PlanDifference,
     Version,
     commands_for,
+    difference_lines,
     difference_of,
+    existing_lines,
     freeze,
     measured_runs,
     read_frozen,
     read_pilot,
-    runs_elsewhere,
-    seeds_used_twice,
+    when_frozen,
 )
-from measuretwice.report.markdown import fence, markdown_text
+from measuretwice.execute.batch import Batch, open_batch
+from measuretwice.runs.folder import is_finished
 from measuretwice.stats.two_samples import MOST_VALUES
 
-ANALYSIS = "analysis"
+# No run that is repeated takes longer, whatever its plan asks for.
+REPEAT_WALL_S = 600.0
 STUDY = click.argument("folder", metavar="FOLDER", type=PATH)
 
 
@@ -168,7 +186,9 @@ def _print_power(out: Console, planned: PowerPlan) -> None:
         for pilot, limit in zip(planned.pilots, planned.limits, strict=True)
     ]
     terminal.print_rows(out, headings, rows, numeric=range(1, 5))
-    out.print(f"\nRuns {'of each setting ' if len(planned.pilots) == 2 else ''}{_to_see(planned)}:")
+    out.print(
+        f"\nRuns {'of each setting ' if len(planned.pilots) == 2 else ''}{needed_for(planned)}:"
+    )
     counts = [
         [f"{100 * need.power:g} %", _count(need.by_pilots), _count(need.by_limits)]
         for need in planned.needed
@@ -177,48 +197,12 @@ def _print_power(out: Console, planned: PowerPlan) -> None:
         out, ["power", "by the pilots' deviations", "by the upper limits"], counts, numeric=range(3)
     )
     out.print()
-    for line in _assumptions(planned):
-        out.print(line, soft_wrap=True)
+    for line in assumptions(planned):
+        out.print(line, soft_wrap=True, markup=False)
 
 
 def _count(number: int | None) -> str:
     return f"over {MOST_VALUES}" if number is None else str(number)
-
-
-def _amount(planned: PowerPlan) -> str:
-    if planned.compare == "ratio":
-        return f"a factor of {planned.matters:g}"
-    return f"{planned.matters:g} {planned.unit}".rstrip()
-
-
-def _to_see(planned: PowerPlan) -> str:
-    if planned.equal:
-        return (
-            f"to show that the two are the same to within {_amount(planned)}, if they are the same"
-        )
-    if planned.compare == "mean":
-        return f"to tell the mean from a limit that is {_amount(planned)} away"
-    return f"to see a difference of {_amount(planned)}, if there is one"
-
-
-def _assumptions(planned: PowerPlan) -> list[str]:
-    test = "Student's" if len(planned.pilots) == 1 else "Welch's"
-    lines = [
-        f"Power is the probability that the {100 * planned.confidence:g} % interval ({test} t) leaves the limit of your rule "
-        "out, if the truth is that far from the limit.",
-        "Assumed: runs are independent, each with its own seed; their values"
-        f"{' are, as logarithms,' if planned.compare == 'ratio' else ' are'} near a normal distribution; later runs scatter as "
-        f"the pilots do; {'both settings have' if len(planned.pilots) == 2 else 'there are'} as many runs.",
-        f"The upper limit: the true deviation is below it with {100 * LIMIT_CONFIDENCE:g} % confidence. With few pilots plan by it.",
-    ]
-    if planned.is_without_scatter:
-        lines.append(
-            "The pilots don't scatter at all: a seed changes nothing in these settings, so one run is worth as much as many, and "
-            "this calculation has nothing to go by."
-        )
-    elif any(pilot.deviation == 0 for pilot in planned.pilots):
-        lines.append("One pilot doesn't scatter at all: a seed changes nothing in its settings.")
-    return lines
 
 
 @plan.command("freeze")
@@ -239,13 +223,13 @@ def freeze_plan(folder: Path) -> int:
     if version is None:
         last = read_frozen(folder).versions[-1]
         out.print(
-            f"{folder / PLAN_FILE}: frozen already, {_when(last)}, SHA-256 {last.sha256}",
+            f"{folder / PLAN_FILE}: frozen already, {when_frozen(last)}, SHA-256 {last.sha256}",
             soft_wrap=True,
         )
         return 0
     again = f" as version {number}; version 1 stays" if number > 1 else ""
     lines = [
-        f"{folder / PLAN_FILE}: frozen{again}, {_when(version)}",
+        f"{folder / PLAN_FILE}: frozen{again}, {when_frozen(version)}",
         f"SHA-256 {version.sha256}",
         "Give this digest to somebody who keeps it, because a file of your own can't prove its date.",
         "",
@@ -253,7 +237,7 @@ def freeze_plan(folder: Path) -> int:
         f"You would give the claim up if: {study.refuted_by}",
         f"The smallest difference that matters: {study.matters:g} {study.quantity.unit}".rstrip(),
         "",
-        *_existing(root, study, version.runs),
+        *existing_lines(root, study, version.runs),
         *_planned_power(root, study, folder),
         "",
         "The plan's runs:",
@@ -261,41 +245,8 @@ def freeze_plan(folder: Path) -> int:
         f"Then ./lab plan analyse {folder}",
     ]
     for line in lines:
-        out.print(line, soft_wrap=True)
+        out.print(line, soft_wrap=True, markup=False)
     return 0
-
-
-def _when(version: Version) -> str:
-    return f"{version.moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _existing(root: Path, study: Study, runs: Sequence[FoundRun]) -> list[str]:
-    """Lines on the data that exist before the freeze."""
-    pilots = [run for run in runs if run.place == "pilot"]
-    early = [run for run in runs if run.place == "run"]
-    own, recorded = runs_elsewhere(root, study)
-    lines = [f"Pilots: {_by_setting(pilots)}." if pilots else "Pilots: none."]
-    if early:
-        lines.append(
-            f"Made before the plan, in {RUNS}/: {_by_setting(early)}. The analysis leaves them out."
-        )
-    if own or recorded:
-        lines.append(
-            f"With the same settings there are {terminal.count(own, 'run')} in the checkout's runs/ and "
-            f"{terminal.count(recorded, 'recorded run')} in sample-data/. State whether you have seen their values."
-        )
-    if twice := seeds_used_twice(study, runs):
-        lines.append(
-            f"Pilots have seeds of the plan ({', '.join(map(str, twice))}): those runs would be the pilots again, byte for byte. "
-            "Choose another first_seed."
-        )
-    return lines
-
-
-def _by_setting(runs: Sequence[FoundRun]) -> str:
-    counts = Counter(run.setting for run in runs)
-    words = [f"{counts[letter]} of {letter}" for letter in ("A", "B") if counts[letter]]
-    return ", ".join(words + [f"{counts['']} of neither setting"] * bool(counts[""]))
 
 
 def _planned_power(root: Path, study: Study, folder: Path) -> list[str]:
@@ -327,48 +278,9 @@ def diff_plan(folder: Path) -> int:
         study = None
     difference = difference_of(root, study, folder)
     out = terminal.console(sys.stdout)
-    for line in _difference_lines(difference):
-        out.print(line, soft_wrap=True)
+    for line in difference_lines(difference):
+        out.print(line, soft_wrap=True, markup=False)
     return 0 if difference.is_unchanged else 1
-
-
-def _difference_lines(difference: PlanDifference) -> list[str]:
-    first = difference.versions[0]
-    lines = []
-    if difference.changes:
-        lines += [
-            f"Changed since it was frozen, {_when(first)}:",
-            *_change_lines(difference.changes),
-        ]
-    else:
-        lines.append(f"The same as it was frozen, {_when(first)}. SHA-256 {first.sha256}")
-    if len(difference.versions) > 1:
-        for number, (version, step) in enumerate(
-            zip(difference.versions[1:], difference.steps, strict=False), 2
-        ):
-            lines += [f"Frozen again as version {number}, {_when(version)}:", *_change_lines(step)]
-        if difference.steps[-1]:
-            lines += ["Changed since, and not frozen:", *_change_lines(difference.steps[-1])]
-    lines += [
-        f"Version {number} in frozen.json isn't the text of its digest: somebody has edited it."
-        for number in difference.damaged
-    ]
-    for place, name in (("pilot", PILOTS), ("run", RUNS)):
-        if runs := [run for run in difference.early if run.place == place]:
-            lines.append(f"In {name}/, made before the plan was frozen: {_by_setting(runs)}")
-            lines += [f"  {run.name}" for run in runs]
-    if not difference.early:
-        lines.append("No run in the study's folder was made before the plan was frozen.")
-    return lines
-
-
-def _change_lines(changes: Sequence[LineChange]) -> list[str]:
-    lines = []
-    for change in changes:
-        lines.append(f"  line {change.line}")
-        lines += [f"    - {line}" for line in change.before]
-        lines += [f"    + {line}" for line in change.after]
-    return lines
 
 
 @plan.command("analyse")
@@ -400,41 +312,14 @@ def analyse_study(folder: Path, places: tuple[Path, ...], earlier: bool, as_json
         *_by_first_version(root, study, folder, versions, places, earlier),
     ]
     write_json(folder / f"{ANALYSIS}.json", document)
-    write_text(folder / f"{ANALYSIS}.md", _as_markdown(study, versions, lines))
+    write_text(folder / f"{ANALYSIS}.md", analysis_markdown(study, versions, lines))
     if as_json:
         print(json.dumps(document, indent=2))
     else:
         out = terminal.console(sys.stdout)
         for line in lines:
-            out.print(line, soft_wrap=True)
+            out.print(line, soft_wrap=True, markup=False)
     return 1 if analysis.verdict == "can't tell" else 0
-
-
-def analysis_lines(study: Study, analysis: Analysis) -> list[str]:
-    """Return an analysis in words: the settings, the estimate with its interval, the rule, the verdict, and what differs
-    from the plan."""
-    unit = f" {study.quantity.unit}" if study.quantity.unit else ""
-    rule = study.rule
-    scatter = "factor" if rule.compare == "ratio" else "deviation"
-    mean = "geometric mean" if rule.compare == "ratio" else "mean"
-    lines = [study.question, f"{study.quantity.text}{f',{unit}' if unit else ''}:"]
-    for sample in analysis.samples:
-        spread = "" if sample.deviation is None else f", {scatter} {sample.deviation:.3g}"
-        lines.append(f"  {sample.name}: n = {sample.n}, {mean} {sample.mean:.5g}{spread}")
-    if analysis.estimate is not None:
-        shown = "" if rule.compare == "ratio" else unit
-        interval = "no interval"
-        if analysis.low is not None and analysis.high is not None:
-            interval = f"{100 * rule.confidence:g} % interval {analysis.low:.5g} to {analysis.high:.5g}{shown}"
-        lines.append(f"{rule.estimate} = {analysis.estimate:.5g}{shown}, {interval}")
-    because = f": {analysis.because}" if analysis.because else ""
-    counts = " and ".join(str(sample.n) for sample in analysis.samples)
-    lines += [
-        f"The rule: {rule.in_words}.",
-        f"Verdict: {analysis.verdict}{because} (n = {counts})",
-        *(f"Note: {remark}" for remark in analysis.remarks),
-    ]
-    return lines
 
 
 def _by_first_version(
@@ -456,10 +341,143 @@ def _by_first_version(
     return [f"By the plan as it was first frozen: {analysis.verdict}{because}"]
 
 
-def _as_markdown(study: Study, versions: Sequence[Version], lines: Sequence[str]) -> str:
-    frozen = (
-        f"Plan frozen {_when(versions[0])}, SHA-256 {versions[0].sha256}"
-        if versions
-        else "Plan not frozen"
+@plan.command("pack")
+@STUDY
+@click.option("--out", type=PATH, metavar="FILE.zip", help="Where to write.  [default: FOLDER.zip]")
+def pack(folder: Path, out: Path | None) -> int:
+    """Pack a study that is frozen and analysed, with its runs, for somebody who repeats it."""
+    study = read_study(root_folder(), folder)
+    target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
+    write_bytes(target, pack_study(study, folder, read_frozen(folder).versions))
+    print(f"{target}: hand it over; ./lab plan repeat {target.name} repeats it")
+    return 0
+
+
+@plan.command("repeat")
+@click.argument("target", metavar="STUDY.zip", type=PATH)
+@click.option(
+    "--again",
+    type=Runs(),
+    default=2,
+    show_default=True,
+    help="Run this many of its runs again, and compare the bytes.",
+)
+@click.option(
+    "--fresh-seeds",
+    type=click.IntRange(2, 1000),
+    metavar="N",
+    help="Run each trial with N new seeds, too, and judge them by the plan's rule.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the runs.  [default: STUDY-again, next to it]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Runs in parallel.  [default: one per CPU]"
+)
+@AS_JSON
+def repeat(
+    target: Path,
+    again: int,
+    fresh_seeds: int | None,
+    out: Path | None,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Repeat somebody's study, and print which badges of ACM and USENIX a machine can vouch for.
+
+    It is read as data: nothing in it is executed, and its runs are planned here, from a lab's trials and checked settings.
+    Exit status: 0 if all that was looked at is well, 1 otherwise.
+    """
+    root = root_folder()
+    place = (out or target.resolve().with_name(f"{target.resolve().stem}-again")).absolute()
+    with opened_artefact(target) as (folder, refused):
+        terminal.complain(refused)
+        study = read_study(root, folder)
+        analysis = analyse(root, study, folder)
+        unusable = sum(line.startswith("not used: ") for line in analysis.remarks)
+        authors, consistent = compare_analysis(folder, analysis)
+        found = Evidence(
+            study, read_frozen(folder).versions, analysis, unusable, authors, consistent
+        )
+        with Virtual.open(Virtual.name, study.lab, root) as backend:
+            batch = open_batch(root, study.lab, place, backend, wall_limit_s=REPEAT_WALL_S)
+            found = _run_again(root, folder, found, batch, again, jobs, as_json)
+            found = _run_fresh(root, found, batch, fresh_seeds, jobs, as_json)
+    _print_repeated(found, as_json)
+    return 0 if all(line.mark == "x" for line in checklist(found)[:4]) else 1
+
+
+def _run_again(
+    root: Path,
+    folder: Path,
+    found: Evidence,
+    batch: Batch,
+    wanted: int,
+    jobs: int | None,
+    quiet: bool,
+) -> Evidence:
+    chosen, refused = [], []
+    for run in runs_to_repeat(found.analysis, wanted):
+        if why := why_not_again(root, folder, run, batch):
+            refused.append(f"{run.found.name} can't be run again here: {why}")
+        else:
+            chosen.append(
+                (
+                    run,
+                    job_again(
+                        found.study, batch, run.found.trial, run.found.seed, run.found.setting
+                    ),
+                )
+            )
+    # What lies there from an earlier time proves nothing now.
+    remove_runs([job for _, job in chosen])
+    _, failures = measure_jobs([job for _, job in chosen], jobs, quiet)
+    refused += [str(failure) for failure in failures]
+    done = [(run, job) for run, job in chosen if is_finished(job.folder)]
+    same = sum(is_same(root, run, job) for run, job in done)
+    return replace(found, again=len(done), same=same, refused=tuple(dict.fromkeys(refused)))
+
+
+def _run_fresh(
+    root: Path, found: Evidence, batch: Batch, seeds: int | None, jobs: int | None, quiet: bool
+) -> Evidence:
+    if seeds is None:
+        return found
+    study = fresh_study(found.study, seeds)
+    work = [
+        job_again(study, batch, trial, seed, setting.letter)
+        for setting in study.settings
+        for trial, seed in study.planned(setting)
+    ]
+    _, failures = measure_jobs(work, jobs, quiet)
+    terminal.complain(failures)
+    fresh = analyse(root, study, batch.out, places=[batch.out / study.lab.name])
+    return replace(found, fresh=fresh.verdict, fresh_runs=len(fresh.runs))
+
+
+def _print_repeated(found: Evidence, as_json: bool) -> None:
+    groups = [("What a machine looked at", checklist(found)), *badges(found)]
+    if as_json:
+        document = {
+            "verdict": found.analysis.verdict,
+            "authors_verdict": found.authors,
+            **{name: [asdict(line) for line in lines] for name, lines in groups},
+        }
+        print(json.dumps(document, indent=2))
+        return
+    out = terminal.console(sys.stdout)
+    for text in analysis_lines(found.study, found.analysis):
+        out.print(text, soft_wrap=True, markup=False)
+    out.print(f"The author's verdict: {found.authors or 'none'}")
+    for name, lines in groups:
+        out.print(f"\n{name}")
+        for line in lines:
+            why = f": {line.why}" if line.why else ""
+            out.print(f"  [{line.mark}] {line.what}{why}", soft_wrap=True, markup=False)
+    out.print(
+        "\n[x] as far as a machine can tell, [ ] not shown, [?] only a person can judge",
+        markup=False,
     )
-    return f"# {markdown_text(study.question)}\n\n{frozen}\n\n{fence(chr(10).join(lines))}\n"

@@ -18,7 +18,9 @@ from measuretwice.course.study_runs import (
     is_early,
     measured_runs,
     read_frozen,
+    when_frozen,
 )
+from measuretwice.report.markdown import fence, markdown_text
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import mean_and_deviation, mean_interval
 from measuretwice.stats.two_samples import (
@@ -183,6 +185,42 @@ def power_of_study(study: Study, runs: Sequence[MeasuredRun]) -> PowerPlan:
         confidence=rule.confidence,
         equal=equal,
     )
+
+
+def _amount(planned: PowerPlan) -> str:
+    if planned.compare == "ratio":
+        return f"a factor of {planned.matters:g}"
+    return f"{planned.matters:g} {planned.unit}".rstrip()
+
+
+def needed_for(planned: PowerPlan) -> str:
+    if planned.equal:
+        return (
+            f"to show that the two are the same to within {_amount(planned)}, if they are the same"
+        )
+    if planned.compare == "mean":
+        return f"to tell the mean from a limit that is {_amount(planned)} away"
+    return f"to see a difference of {_amount(planned)}, if there is one"
+
+
+def assumptions(planned: PowerPlan) -> list[str]:
+    test = "Student's" if len(planned.pilots) == 1 else "Welch's"
+    lines = [
+        f"Power is the probability that the {100 * planned.confidence:g} % interval ({test} t) leaves the limit of your rule "
+        "out, if the truth is that far from the limit.",
+        "Assumed: runs are independent, each with its own seed; their values"
+        f"{' are, as logarithms,' if planned.compare == 'ratio' else ' are'} near a normal distribution; later runs scatter as "
+        f"the pilots do; {'both settings have' if len(planned.pilots) == 2 else 'there are'} as many runs.",
+        f"The upper limit: the true deviation is below it with {100 * LIMIT_CONFIDENCE:g} % confidence. With few pilots plan by it.",
+    ]
+    if planned.is_without_scatter:
+        lines.append(
+            "The pilots don't scatter at all: a seed changes nothing in these settings, so one run is worth as much as many, and "
+            "this calculation has nothing to go by."
+        )
+    elif any(pilot.deviation == 0 for pilot in planned.pilots):
+        lines.append("One pilot doesn't scatter at all: a seed changes nothing in its settings.")
+    return lines
 
 
 # What the plan's rule says
@@ -414,3 +452,39 @@ def document_of(study: Study, analysis: Analysis, frozen: Sequence[Version]) -> 
             for run in analysis.runs
         ],
     }
+
+
+def analysis_lines(study: Study, analysis: Analysis) -> list[str]:
+    """Return an analysis in words: the settings, the estimate with its interval, the rule, the verdict, and what differs
+    from the plan."""
+    unit = f" {study.quantity.unit}" if study.quantity.unit else ""
+    rule = study.rule
+    scatter = "factor" if rule.compare == "ratio" else "deviation"
+    mean = "geometric mean" if rule.compare == "ratio" else "mean"
+    lines = [study.question, f"{study.quantity.text}{f',{unit}' if unit else ''}:"]
+    for sample in analysis.samples:
+        spread = "" if sample.deviation is None else f", {scatter} {sample.deviation:.3g}"
+        lines.append(f"  {sample.name}: n = {sample.n}, {mean} {sample.mean:.5g}{spread}")
+    if analysis.estimate is not None:
+        shown = "" if rule.compare == "ratio" else unit
+        interval = "no interval"
+        if analysis.low is not None and analysis.high is not None:
+            interval = f"{100 * rule.confidence:g} % interval {analysis.low:.5g} to {analysis.high:.5g}{shown}"
+        lines.append(f"{rule.estimate} = {analysis.estimate:.5g}{shown}, {interval}")
+    because = f": {analysis.because}" if analysis.because else ""
+    counts = " and ".join(str(sample.n) for sample in analysis.samples)
+    lines += [
+        f"The rule: {rule.in_words}.",
+        f"Verdict: {analysis.verdict}{because} (n = {counts})",
+        *(f"Note: {remark}" for remark in analysis.remarks),
+    ]
+    return lines
+
+
+def analysis_markdown(study: Study, versions: Sequence[Version], lines: Sequence[str]) -> str:
+    frozen = (
+        f"Plan frozen {when_frozen(versions[0])}, SHA-256 {versions[0].sha256}"
+        if versions
+        else "Plan not frozen"
+    )
+    return f"# {markdown_text(study.question)}\n\n{frozen}\n\n{fence(chr(10).join(lines))}\n"

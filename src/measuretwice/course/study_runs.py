@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from measuretwice.course.study import PILOTS, PLAN_FILE, RUNS, Setting, Study, r
 from measuretwice.lab import Lab, Plan, load_lab, select_trials
 from measuretwice.runs.folder import PROVENANCE, finished_in, is_finished, runs_in
 from measuretwice.runs.recorded import SET_FILE, read_set
-from measuretwice.runs.remeasure import plan_in, read_run
+from measuretwice.runs.remeasure import RunData, plan_in, read_run
 from measuretwice.runs.result import Result
 
 FROZEN_FILE = "frozen.json"
@@ -255,6 +256,84 @@ def line_changes(before: str, after: str) -> tuple[LineChange, ...]:
     )
 
 
+# In words
+
+
+def existing_lines(root: Path, study: Study, runs: Sequence[FoundRun]) -> list[str]:
+    """Lines on the data that exist before the freeze."""
+    pilots = [run for run in runs if run.place == "pilot"]
+    early = [run for run in runs if run.place == "run"]
+    own, recorded = runs_elsewhere(root, study)
+    lines = [f"Pilots: {_by_setting(pilots)}." if pilots else "Pilots: none."]
+    if early:
+        lines.append(
+            f"Made before the plan, in {RUNS}/: {_by_setting(early)}. The analysis leaves them out."
+        )
+    if own or recorded:
+        lines.append(
+            f"With the same settings there are {own} in the checkout's runs/ and "
+            f"{recorded} recorded in sample-data/. State whether you have seen their values."
+        )
+    if twice := seeds_used_twice(study, runs):
+        lines.append(
+            f"Pilots have seeds of the plan ({', '.join(map(str, twice))}): those runs would be the pilots again, byte for byte. "
+            "Choose another first_seed."
+        )
+    return lines
+
+
+def _by_setting(runs: Sequence[FoundRun]) -> str:
+    counts = Counter(run.setting for run in runs)
+    words = [f"{counts[letter]} of {letter}" for letter in ("A", "B") if counts[letter]]
+    return ", ".join(words + [f"{counts['']} of neither setting"] * bool(counts[""]))
+
+
+def difference_lines(difference: PlanDifference) -> list[str]:
+    first = difference.versions[0]
+    lines = []
+    if difference.changes:
+        lines += [
+            f"Changed since it was frozen, {when_frozen(first)}:",
+            *_change_lines(difference.changes),
+        ]
+    else:
+        lines.append(f"The same as it was frozen, {when_frozen(first)}. SHA-256 {first.sha256}")
+    if len(difference.versions) > 1:
+        for number, (version, step) in enumerate(
+            zip(difference.versions[1:], difference.steps, strict=False), 2
+        ):
+            lines += [
+                f"Frozen again as version {number}, {when_frozen(version)}:",
+                *_change_lines(step),
+            ]
+        if difference.steps[-1]:
+            lines += ["Changed since, and not frozen:", *_change_lines(difference.steps[-1])]
+    lines += [
+        f"Version {number} in frozen.json isn't the text of its digest: somebody has edited it."
+        for number in difference.damaged
+    ]
+    for place, name in (("pilot", PILOTS), ("run", RUNS)):
+        if runs := [run for run in difference.early if run.place == place]:
+            lines.append(f"In {name}/, made before the plan was frozen: {_by_setting(runs)}")
+            lines += [f"  {run.name}" for run in runs]
+    if not difference.early:
+        lines.append("No run in the study's folder was made before the plan was frozen.")
+    return lines
+
+
+def _change_lines(changes: Sequence[LineChange]) -> list[str]:
+    lines = []
+    for change in changes:
+        lines.append(f"  line {change.line}")
+        lines += [f"    - {line}" for line in change.before]
+        lines += [f"    + {line}" for line in change.after]
+    return lines
+
+
+def when_frozen(version: Version) -> str:
+    return f"{version.moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
 # Measured anew
 
 
@@ -327,10 +406,15 @@ def measured_runs(
                 read.unusable.append(str(error))
                 continue
             found = _found(study, data.lab, data.plan, run, name, "run")
-            together = "".join(f"{value}  {key}\n" for key, value in sorted(data.digests.items()))
-            digest = hashlib.sha256(together.encode()).hexdigest()
-            read.runs.append(MeasuredRun(found, data.result, len(data.result.findings), digest))
+            findings = len(data.result.findings)
+            read.runs.append(MeasuredRun(found, data.result, findings, digest_of_run(data)))
     return read
+
+
+def digest_of_run(data: RunData) -> str:
+    """Return one SHA-256 for all raw files of a run."""
+    together = "".join(f"{value}  {key}\n" for key, value in sorted(data.digests.items()))
+    return digest_of_text(together)
 
 
 def _recorded(study: Study, place: Path) -> list[MeasuredRun]:

@@ -1,0 +1,283 @@
+"""A study as an artefact: packed for others, read by one of them as data, and what a machine can say of the badges.
+
+Badges: ACM, "Artifact Review and Badging", version 1.1, 2020; USENIX' call for artifacts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from measuretwice.backends import REPEATING
+from measuretwice.base import LAST_SEED
+from measuretwice.base.errors import UserError, shortened
+from measuretwice.base.files import pack_zip, read_object
+from measuretwice.course.archives import is_hand_in, lay_open, places_for
+from measuretwice.course.study import PILOTS, PLAN_FILE, RUNS, Study, Verdict
+from measuretwice.course.study_results import Analysis
+from measuretwice.course.study_runs import (
+    FROZEN_FILE,
+    MeasuredRun,
+    Version,
+    commands_for,
+    digest_of_run,
+)
+from measuretwice.execute.batch import Batch
+from measuretwice.execute.job import Job
+from measuretwice.report.markdown import fence, markdown_text
+from measuretwice.runs.folder import PLAN
+from measuretwice.runs.remeasure import plan_in, read_run
+
+ANALYSIS = "analysis"
+README = "README.md"
+FILES = (PLAN_FILE, FROZEN_FILE, f"{ANALYSIS}.json", f"{ANALYSIS}.md")
+# An estimate that is derived again is the same but for the last digits.
+CLOSE = 1e-9
+# How far from a plan's seeds new ones are.
+AWAY = 1_000_000
+Mark = Literal["x", " ", "?"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the checklist: `x` as far as a machine can tell, empty where it can't say so, `?` for a person alone."""
+
+    mark: Mark
+    what: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a machine found out of an artefact. `same` of the `again` runs that were run again made the same bytes;
+    `refused` says of others why they couldn't be; `fresh` is the verdict of new seeds, None where there were none."""
+
+    study: Study
+    versions: tuple[Version, ...]
+    analysis: Analysis
+    unusable: int
+    authors: Verdict | None
+    is_consistent: bool
+    again: int = 0
+    same: int = 0
+    refused: tuple[str, ...] = ()
+    fresh: Verdict | None = None
+    fresh_runs: int = 0
+
+
+def pack_study(study: Study, folder: Path, versions: Sequence[Version]) -> bytes:
+    """Return a zip of a study: its plan, what freeze and analyse wrote, its runs, and a README with the commands.
+
+    UserError where it isn't frozen, or not analysed: then others couldn't compare.
+    """
+    for name, command in ((FROZEN_FILE, "freeze"), (f"{ANALYSIS}.json", "analyse")):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder}: has no {name} yet; ./lab plan {command} {folder} makes it")
+    top = folder.resolve().name
+    files: dict[str, Path | bytes] = {
+        f"{top}/{name}": folder / name for name in FILES if (folder / name).is_file()
+    }
+    for below in (PILOTS, RUNS):
+        for path in sorted((folder / below).rglob("*")):
+            inside = path.relative_to(folder)
+            hidden = any(part.startswith(".") for part in inside.parts)
+            if path.is_file() and not path.is_symlink() and not hidden:
+                files[f"{top}/{inside.as_posix()}"] = path
+    files[f"{top}/{README}"] = _readme(study, top, versions).encode()
+    return pack_zip(files)
+
+
+def _readme(study: Study, top: str, versions: Sequence[Version]) -> str:
+    settings = "\n".join(f"- {markdown_text(setting.title)}" for setting in study.settings)
+    archive = markdown_text(study.archive) if study.archive else "not named yet"
+    commands = "\n".join(commands_for(study, Path(top) / RUNS))
+    return f"""# {markdown_text(study.question)}
+
+The claim: {markdown_text(study.claim)} ({markdown_text(study.source)})
+
+{settings}
+
+The plan is in {PLAN_FILE}. It was frozen on {versions[0].frozen}, with SHA-256 {versions[0].sha256}.
+The result is in {ANALYSIS}.md, and where the study is archived: {archive}.
+
+To repeat it with Measure Twice, give this folder or its archive to
+
+{fence(f"./lab plan repeat {top}.zip")}
+
+It measures all runs again, runs some of them again, and prints what a machine can tell about the badges of ACM and USENIX.
+These commands make all runs:
+
+{fence(commands)}
+"""
+
+
+@contextmanager
+def opened_artefact(target: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield the folder of a study that somebody handed over, packed or not, and what was refused of it, in words. Nothing
+    in it is executed. UserError where there is no study in it, or several."""
+    if target.is_dir():
+        yield _folder_of_study(target, target), []
+        return
+    if not is_hand_in(target):
+        raise UserError(
+            f"{target}: expected a study's folder, or the archive of one as ./lab plan pack makes it"
+        )
+    with TemporaryDirectory(prefix="measuretwice-") as scratch:
+        place = places_for([target], Path(scratch)).targets[0]
+        refused = lay_open(target, place)
+        try:
+            yield _folder_of_study(place.parent, target), refused
+        except UserError as error:
+            raise UserError(str(error).replace(f"{place.parent}/", "")) from None
+
+
+def _folder_of_study(folder: Path, target: Path) -> Path:
+    if (folder / PLAN_FILE).is_file():
+        return folder
+    plans = sorted(folder.rglob(PLAN_FILE))
+    if len(plans) != 1:
+        many = "several of them" if plans else "none"
+        raise UserError(f"{target}: expected one study with a {PLAN_FILE}, and there are {many}")
+    return plans[0].parent
+
+
+def compare_analysis(folder: Path, analysis: Analysis) -> tuple[Verdict | None, bool]:
+    """Return the author's verdict, and whether verdict and estimate are those that the runs give now."""
+    try:
+        document = read_object(folder / f"{ANALYSIS}.json")
+        verdict, estimate = document["verdict"], document["estimate"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None, False
+    if verdict not in ("holds", "doesn't hold", "can't tell"):
+        return None, False
+    if (
+        analysis.estimate is None
+        or isinstance(estimate, bool)
+        or not isinstance(estimate, int | float)
+    ):
+        return verdict, verdict == analysis.verdict and analysis.estimate is estimate
+    same = math.isclose(estimate, analysis.estimate, rel_tol=CLOSE, abs_tol=CLOSE)
+    return verdict, verdict == analysis.verdict and same
+
+
+def runs_to_repeat(analysis: Analysis, wanted: int) -> list[MeasuredRun]:
+    """Return `wanted` runs, of all settings in turn."""
+    by_setting: dict[str, list[MeasuredRun]] = {}
+    for run in analysis.runs:
+        by_setting.setdefault(run.found.setting, []).append(run)
+    chosen = [
+        run
+        for place in range(max(map(len, by_setting.values()), default=0))
+        for runs in by_setting.values()
+        for run in runs[place : place + 1]
+    ]
+    return chosen[:wanted]
+
+
+def why_not_again(root: Path, folder: Path, run: MeasuredRun, batch: Batch) -> str:
+    """Return why this machine would make other bytes of a run's settings; empty where it makes the same."""
+    try:
+        _, plan = plan_in(root, folder / run.found.name / PLAN)
+    except UserError as error:
+        return str(error)
+    if plan.where not in REPEATING:
+        return f"it is a run on {plan.where}, which no other run repeats byte for byte"
+    if plan.where != batch.backend.name:
+        return f"it is a run on {plan.where}; --again repeats those of the virtual kernel"
+    if plan.edited:
+        return "its node scripts were the author's own"
+    if plan.kernel != batch.backend.kernel:
+        return f"its kernel was {plan.kernel}, this one is {batch.backend.kernel}"
+    if plan.scripts != batch.scripts or plan.tools != batch.backend.tools:
+        return "the lab's scripts, or the tools in the virtual kernel, were other versions"
+    return ""
+
+
+def job_again(study: Study, batch: Batch, trial: int, seed: int, letter: str) -> Job:
+    """Return the job of a run as the plan has it: the lab's trial, and settings that were checked when the plan was read."""
+    setting = next(setting for setting in study.settings if setting.letter == letter)
+    return batch.job(trial, seed=seed, changes=dict(setting.changes))
+
+
+def is_same(root: Path, run: MeasuredRun, job: Job) -> bool:
+    """Return whether a run that was run again has the raw files of the first."""
+    return digest_of_run(read_run(root, job.folder, job.folder.name)) == run.digest
+
+
+def fresh_study(study: Study, seeds: int) -> Study:
+    """Return the plan with as many seeds that neither it nor pilots are likely to have had."""
+    first = (study.first_seed + AWAY) % (LAST_SEED - seeds)
+    return replace(study, first_seed=first, per_trial=seeds)
+
+
+def checklist(found: Evidence) -> list[Line]:
+    """Return what a machine has looked at."""
+    analysis, versions = found.analysis, found.versions
+    frozen = bool(versions) and all(version.is_whole for version in versions)
+    unchanged = frozen and versions[0].text == found.study.text
+    complete = not analysis.because and not found.unusable
+    lines = [
+        Line("x" if unchanged else " ", "the plan is complete, frozen, and unchanged since", "" if unchanged else "./lab plan diff lists what changed"),
+        Line("x" if complete else " ", "each planned run is there, and its raw files can be measured", analysis.because),
+        Line("x" if found.is_consistent else " ", "the analysis, done again from the raw files, gives the author's numbers and verdict"),
+        Line(
+            "x" if found.again and found.same == found.again else " ",
+            f"{found.same} of {found.again} runs that were run again have the same bytes" if found.again else "runs make the same bytes again",
+            "; ".join(found.refused) or ("" if found.again else "not tried; --again 2 does it"),
+        ),
+    ]  # fmt: skip
+    if found.fresh is None:
+        lines.append(
+            Line(" ", "new seeds give the same verdict", "not tried; --fresh-seeds N does it")
+        )
+    else:
+        same = found.fresh == analysis.verdict
+        why = f"with {found.fresh_runs} new runs: {found.fresh}"
+        lines.append(Line("x" if same else " ", "new seeds give the same verdict", why))
+    return lines
+
+
+def badges(found: Evidence) -> list[tuple[str, list[Line]]]:
+    """Return the badges of ACM and USENIX as far as a machine can tell, each with what is left to a person."""
+    lines = checklist(found)
+    functional = all(line.mark == "x" for line in lines[1:4])
+    fresh_differs = found.fresh is not None and found.fresh != found.analysis.verdict
+    reproduced = (
+        lines[2].mark == lines[3].mark == "x"
+        and found.analysis.verdict != "can't tell"
+        and not fresh_differs
+    )
+    available = (
+        f"open {shortened(found.study.archive, 200)}: is it an archive that keeps things, and is the study there?"
+        if found.study.archive
+        else "the plan names no archive; a DOI of one that keeps things is needed"
+    )
+    works: Mark = "x" if functional else " "
+    again: Mark = "x" if reproduced else " "
+    lacks = "" if functional else "see the lines above"
+    by_others = "only if you aren't the author" if reproduced else "see the lines above"
+    return [
+        (
+            "ACM, version 1.1",
+            [
+                Line("?", "Artifacts Available", available),
+                Line(works, "Artifacts Evaluated - Functional", lacks or "is its description clear to you, too?"),
+                Line("?", "Artifacts Evaluated - Reusable", "could you build another study on it without asking?"),
+                Line(again, "Results Reproduced", by_others),
+                Line("?", "Results Replicated", "only by a study of your own, without the author's plan and runs"),
+            ],
+        ),
+        (
+            "USENIX",
+            [
+                Line("?", "Artifacts Available", available),
+                Line(works, "Artifacts Functional", lacks or "is its description clear to you, too?"),
+                Line(again, "Results Reproduced", by_others),
+            ],
+        ),
+    ]  # fmt: skip
