@@ -4,11 +4,13 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from all_cases import CASES
 
+from measuretwice.backends.browser import fitted
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
 from measuretwice.book.prediction import how_far_off, number_text, quantity_of
-from measuretwice.course.case import CaseRun, read_changes, set_already
+from measuretwice.course.case import CaseRun, changes_of, read_changes, set_already
 from measuretwice.course.lab_books import TrialsMissing
 from measuretwice.course.wording import (
     measured_of_case,
@@ -16,9 +18,19 @@ from measuretwice.course.wording import (
     outcome_lines,
     outcomes_in_page,
 )
-from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, published_labs, trial_params
+from measuretwice.lab import (
+    Lab,
+    Plan,
+    Toolchain,
+    Value,
+    load_lab,
+    make_plan,
+    published_labs,
+    trial_params,
+)
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.measure import fields
-from measuretwice.runs.result import read_result
+from measuretwice.runs.result import Result, read_result
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.cases import dealt
 
@@ -304,6 +316,22 @@ def test_a_value_that_a_trial_has_already_is_said(tmp_path: Path) -> None:
         "rival is none already",
         "duration_s is 10 already",
     ]
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_what_a_pages_machine_adapts_is_no_change_of_a_students(lab: Lab, pitfall: Pitfall) -> None:
+    """It has less memory than Scale asks for, and samples a long run less often; pages hide first runs that were changed."""
+    number, trial = lab.case_number(pitfall), pitfall.trial
+
+    def changes(**chosen: Value) -> dict[str, Value]:
+        params = {**trial_params(lab, trial, case=number, seed=3), **chosen}
+        made = {**params, **fitted(lab, params)}
+        return changes_of(lab, Result(lab.name, trial, "", None, None, 3, made, {}, case=number))
+
+    assert changes() == {}
+    assert changes(duration_s=20000) == {"duration_s": 20000}
+    if memory := lab.file.run.memory:
+        assert changes(**{memory: 300_000_000}) == {memory: 300_000_000}
 
 
 def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:

@@ -92,6 +92,11 @@ def _built(*options: str) -> BrowserMachine:
     return BrowserMachine.read(Path(done.stdout.strip()), FACTS, "machine")
 
 
+def fitted(lab: Lab, params: Mapping[str, Value]) -> dict[str, Value]:
+    """Return those settings of a trial with other values than `params` have, which nobody chose, that fit it into this machine."""
+    return fitted_memory(lab, params) | fitted_sampling(lab, params)
+
+
 def fitted_memory(lab: Lab, params: Mapping[str, Value]) -> dict[str, Value]:
     """Return the memory that a trial has here, where `params` give it no more than its lab usually does: nobody
     asked for as much."""
@@ -203,7 +208,7 @@ class Browser(Backend):
     def adapted(
         self, lab: Lab, params: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
-        return changes | fitted_memory(lab, params) | fitted_sampling(lab, params)
+        return changes | fitted(lab, params)
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
+from measuretwice.backends.browser import fitted
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.lab_book import NONE, Entry, LabBook
@@ -307,14 +308,23 @@ def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None
 
 
 def changes_of(lab: Lab, result: Result) -> dict[str, Value]:
-    """Return the settings of a case's run that its student changed, with their values; UNSET for one taken away."""
+    """Return the settings of a case's run that its student changed, with their values; UNSET for one taken away.
+
+    A page's machine has less memory and samples less often: nobody changed that.
+    """
     planned = trial_params(
         lab, result.trial, stage=result.stage, case=result.case, seed=result.seed
     )
-    return {
+    changes = {
         name: result.params.get(name, UNSET)
         for name in {**planned, **result.params}
         if planned.get(name) != result.params.get(name)
+    }
+    return {
+        name: value
+        for name, value in changes.items()
+        if name not in planned
+        or fitted(lab, {**result.params, name: planned[name]}).get(name) != value
     }
 
 

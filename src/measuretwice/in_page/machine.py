@@ -47,6 +47,10 @@ class PagesMachine(Browser):
         unpack_tar(self.given, work)
         (work / CONSOLE).write_text(self.said, encoding="utf-8")
 
+    def damage(self) -> str | None:
+        """Return nothing: a page has fetched its machine, which lies in no cache that could be damaged."""
+        return None
+
     def confined_by(self) -> str:
         return "the browser's own sandbox"
 
