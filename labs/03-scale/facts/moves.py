@@ -40,13 +40,13 @@ class Claim:
 
 
 CLAIMS = (
-    Claim("drops for each halving, Reno", "drops_per_halving", RENO, WAITS[-1]),
-    Claim("C by drops, Reno", "c_by_drops", RENO, WAITS[-1]),
-    Claim("C by halvings, Reno", "c_by_halvings", RENO, WAITS[-1]),
-    Claim("Jain's index, Reno", "jains_index", RENO, WAITS[-1]),
-    Claim("Jain's index, BBR", "jains_index", BBR, OTHERS_WAIT[0]),
-    Claim("what five CUBIC flows take from five of Reno (%)", "rival_share", CUBIC_IN_RENO, MIXES_WAIT, percent=True),
-    Claim("what one BBR flow takes from nine of Reno (%)", "rival_share", BBR_IN_RENO, MIXES_WAIT, percent=True),
+    Claim("drops for each halving (Reno)", "drops_per_halving", RENO, WAITS[-1]),
+    Claim("C by drops (Reno)", "c_by_drops", RENO, WAITS[-1]),
+    Claim("C by halvings (Reno)", "c_by_halvings", RENO, WAITS[-1]),
+    Claim("Jain's index (Reno)", "jains_index", RENO, WAITS[-1]),
+    Claim("Jain's index (BBR)", "jains_index", BBR, OTHERS_WAIT[0]),
+    Claim("what five CUBIC flows take from five Reno flows (%)", "rival_share", CUBIC_IN_RENO, MIXES_WAIT, percent=True),
+    Claim("what one BBR flow takes from nine Reno flows (%)", "rival_share", BBR_IN_RENO, MIXES_WAIT, percent=True),
 )  # fmt: skip
 
 
