@@ -403,7 +403,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
         None: "undecided, since the limit is inside the interval",
     }
     f.percentages = table(
-        ("buffer", "paper", "here, and 95 % interval", "so, for these runs alone"),
+        ("buffer", "paper", "here, and 95 % interval", "verdict for these runs alone"),
         (
             (
                 percent(buffer / bdp),

@@ -110,7 +110,7 @@ def _halving_counter(f: Facts, sets: RecordedSets) -> None:
         {
             "run": stage_cell,
             "halvings": cell("own_halvings", whole),
-            "losses for each": cell("own_losses_per_halving", Number),
+            "losses for each halving": cell("own_losses_per_halving", Number),
             "C by halvings": cell("own_c_by_halvings", Number),
         },
     )

@@ -117,7 +117,7 @@ def _edges(f: Facts, sets: RecordedSets) -> None:
     f.edge_kind = f"{edge[0][0].params['flows']} flows at {f.edge_rate}"
     f.core_kind = f"{core[0][0].params['flows']} flows at {f.core_rate}"
     f.edges = table(
-        ("flows", "cables (Mbit/s)", "runs", "after the warm-up", "from the start"),
+        ("flows", "cables (Mbit/s)", "runs", "drops for each halving after the warm-up", "from the start"),
         (
             (
                 kind,
@@ -173,7 +173,7 @@ def _cables(f: Facts, sets: RecordedSets) -> None:
             "cables": _cable,
             "a host waits at most": _wait,
             "halvings": cell("halvings", whole),
-            "drops for each": cell("drops_per_halving", Number),
+            "drops for each halving": cell("drops_per_halving", Number),
             "C by drops": cell("c_by_drops", Number),
             "C by retransmissions": cell("c_by_retransmits", Number),
             "C by halvings": cell("c_by_halvings", Number),
@@ -205,7 +205,7 @@ def _from_the_start(f: Facts, sets: RecordedSets) -> None:
     """Drops for each halving counted after the warm-up and from the start, and how the second goes on falling at core
     with cables without a speed."""
     f.both_counts = table(
-        ("flows", "cables", "after the warm-up", "from the start"),
+        ("flows", "cables", "drops for each halving after the warm-up", "from the start"),
         (
             (what, _cable(runs[0]), *(Number(mean(runs, name)) for name in BOTH_COUNTS))
             for what, names in (

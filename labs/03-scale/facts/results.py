@@ -115,11 +115,11 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
             "flows": cell("flows", whole),
             "time counted": cell("duration_s", seconds),
             "halvings": cell("halvings", whole),
-            "drops for each": cell("drops_per_halving", Number),
-            "retransmitted for each": cell("retransmits_per_halving", Number),
+            "drops for each halving": cell("drops_per_halving", Number),
+            "retransmissions for each halving": cell("retransmits_per_halving", Number),
             "C by drops": cell("c_by_drops", Number),
             "C by retransmissions": cell("c_by_retransmits", Number),
-            "C by halvings, and chance": lambda run: _by_chance(run, "c_by_halvings"),
+            "C by halvings, and its range by chance": lambda run: _by_chance(run, "c_by_halvings"),
         },
     )
     f.three_c = runs_as_rows(
@@ -130,7 +130,7 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
             "C by drops over C by halvings": lambda run: Number(
                 per(run, "c_by_drops", "c_by_halvings")
             ),
-            "root of retransmissions for each": cell("retransmits_per_halving", _root),
+            "root of retransmissions for each halving": cell("retransmits_per_halving", _root),
             "C by retransmissions over C by halvings": lambda run: Number(
                 per(run, "c_by_retransmits", "c_by_halvings")
             ),
@@ -381,7 +381,7 @@ def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
             "run": set_cell,
             "mix": _mix,
             "rivals' part": cell("rival_share", percent),
-            "fair": cell("rival_fair_share", percent),
+            "fair share": cell("rival_fair_share", percent),
             "times the fair share": cell("rival_multiple", Number),
         },
     )

@@ -91,7 +91,7 @@ def _testbed(f: Facts, sets: RecordedSets) -> None:
             "round trip, idle": cell("path_rtt_ms", ms),
             "must be": param_cell("rtt_ms", ms),
             "sum of all flows": lambda run: mbit(measured(run, "goodput_bps"), 4),
-            "the link's share": lambda run: mbit(shaped_goodput_bps(param(run, "rate_mbit")), 4),
+            "can be at most": lambda run: mbit(shaped_goodput_bps(param(run, "rate_mbit")), 4),
             "link in use": cell("utilisation", percent),
             "one flow alone": lambda run: mbit(
                 measured(sets.run(f"{set_cell(run)}-alone"), "goodput_bps"), 4
