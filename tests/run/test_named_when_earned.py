@@ -76,7 +76,7 @@ def test_a_name_is_told_once_there_is_a_diagnosis(tmp_path: Path) -> None:
     assert "Would that explain what you saw?" in wrong.stdout
     right = call_lab("check", run, "--diagnosis", "nobody set the queue, so fq_codel is there")
     assert (
-        "Case 3: your diagnosis is noted. The setting is set_discipline = no (it takes yes, no)"
+        "Case 3: your diagnosis is noted, right or wrong. The setting is set_discipline = no (it takes yes, no)"
         in right.stdout
     )
     assert re.search(r"SET_DISCIPLINE, in line [0-9]+ of router\.sh", right.stdout)
