@@ -6,6 +6,7 @@ from measuretwice.facts import Facts, RecordedSets
 
 from .cases import set_cases
 from .elsewhere import set_elsewhere
+from .halves import set_halves
 from .moves import set_moves
 from .results import set_results
 from .settings import set_settings
@@ -23,4 +24,5 @@ def facts(sets: RecordedSets) -> Facts:
     set_elsewhere(f, sets)
     set_testbeds(f, sets)
     set_moves(f, sets)
+    set_halves(f, sets)
     return f
