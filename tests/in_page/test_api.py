@@ -338,7 +338,9 @@ def test_a_page_names_what_to_change_once_there_is_a_diagnosis(worker: Worker) -
     assert "mtu_bytes" not in said
     written = {"5": "packets are too small"}
     said = worker.ask("check", lab="mathis", folders=[folder], diagnoses=written)["said"]
-    assert "Case 5: your diagnosis is noted, right or wrong. The setting is mtu_bytes = 1500: " in said
+    assert (
+        "Case 5: your diagnosis is noted, right or wrong. The setting is mtu_bytes = 1500: " in said
+    )
     assert "./lab" not in said
     problem = worker.problem("plan", lab="mathis", case=5, changes=["mtu=9000"])
     assert "near it is mtu_bytes" in problem

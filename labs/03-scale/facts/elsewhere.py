@@ -117,7 +117,13 @@ def _edges(f: Facts, sets: RecordedSets) -> None:
     f.edge_kind = f"{edge[0][0].params['flows']} flows at {f.edge_rate}"
     f.core_kind = f"{core[0][0].params['flows']} flows at {f.core_rate}"
     f.edges = table(
-        ("flows", "cables (Mbit/s)", "runs", "drops for each halving after the warm-up", "from the start"),
+        (
+            "flows",
+            "cables (Mbit/s)",
+            "runs",
+            "drops for each halving after the warm-up",
+            "from the start",
+        ),
         (
             (
                 kind,

@@ -168,7 +168,12 @@ def _mixes(f: Facts, sets: RecordedSets) -> None:
             )
         )
     f.mixes_by_wait = table(
-        ("share of the first-named", _wait(sets.runs(USUAL)), _wait(sets.runs(MIXES_WAIT)), "p (ranks)"),
+        (
+            "share of the first-named",
+            _wait(sets.runs(USUAL)),
+            _wait(sets.runs(MIXES_WAIT)),
+            "p (ranks)",
+        ),
         rows,
     )
     f.cubic_edge_usual, f.cubic_edge_wait, f.bbr_edge_usual, f.bbr_edge_wait = (

@@ -305,7 +305,11 @@ def unsolved_lines(case: CaseUnsolved, *, in_page: bool = False) -> list[str]:
             f"{about}: do you know what it is? Write it down, and this names what to change: "
             f"./lab check {case.runs} --diagnosis 'in your own words'"
         ]
-    begin = "your diagnosis is noted, right or wrong" if case.diagnosis else "its cause was shown to you"
+    begin = (
+        "your diagnosis is noted, right or wrong"
+        if case.diagnosis
+        else "its cause was shown to you"
+    )
     if not case.settings:
         command = f": ./lab run {case.lab} --case {case.case} --repeat N"
         how = f": say how many in the field “{HOW_MANY}”, and run it again" if in_page else command
