@@ -259,8 +259,8 @@ def _planned_power(root: Path, study: Study, folder: Path) -> list[str]:
     if planned.is_without_scatter or min(counts) < 2:
         return []
     power = planned.power_of(min(counts))
-    each = " of each setting" if len(study.settings) == 2 else ""
-    return [f"By the pilots, {min(counts)} runs{each} have a power of {100 * power:.0f} %."]
+    of_each = " of each setting" if len(study.settings) == 2 else ""
+    return [f"By the pilots, {min(counts)} runs{of_each} have a power of {100 * power:.0f} %."]
 
 
 @plan.command("diff")
@@ -330,7 +330,7 @@ def _by_first_version(
     places: Sequence[Path],
     earlier: bool,
 ) -> list[str]:
-    """What the plan as it was first frozen says of the same runs, where it was changed since."""
+    """Return what the plan as it was first frozen gives of the same runs, where it was changed since."""
     if not versions or versions[0].text == study.text:
         return []
     first, _ = parse_study(root, versions[0].text)
@@ -399,36 +399,36 @@ def repeat(
         analysis = analyse(root, study, folder)
         unusable = sum(line.startswith("not used: ") for line in analysis.remarks)
         authors, consistent = compare_analysis(folder, analysis)
-        found = Evidence(
+        evidence = Evidence(
             study, read_frozen(folder).versions, analysis, unusable, authors, consistent
         )
         with Virtual.open(Virtual.name, study.lab, root) as backend:
             batch = open_batch(root, study.lab, place, backend, wall_limit_s=REPEAT_WALL_S)
-            found = _run_again(root, folder, found, batch, again, jobs, as_json)
-            found = _run_fresh(root, found, batch, fresh_seeds, jobs, as_json)
-    _print_repeated(found, as_json)
-    return 0 if all(line.mark == "x" for line in checklist(found)[:4]) else 1
+            evidence = _run_again(root, folder, evidence, batch, again, jobs, as_json)
+            evidence = _run_fresh(root, evidence, batch, fresh_seeds, jobs, as_json)
+    _print_repeated(evidence, as_json)
+    return 0 if all(line.mark == "x" for line in checklist(evidence)[:4]) else 1
 
 
 def _run_again(
     root: Path,
     folder: Path,
-    found: Evidence,
+    evidence: Evidence,
     batch: Batch,
     wanted: int,
     jobs: int | None,
     quiet: bool,
 ) -> Evidence:
     chosen, refused = [], []
-    for run in runs_to_repeat(found.analysis, wanted):
+    for run in runs_to_repeat(evidence.analysis, wanted):
         if why := why_not_again(root, folder, run, batch):
-            refused.append(f"{run.found.name} can't be run again here: {why}")
+            refused.append(f"{run.listed.name} can't be run again here: {why}")
         else:
             chosen.append(
                 (
                     run,
                     job_again(
-                        found.study, batch, run.found.trial, run.found.seed, run.found.setting
+                        evidence.study, batch, run.listed.trial, run.listed.seed, run.listed.setting
                     ),
                 )
             )
@@ -438,15 +438,15 @@ def _run_again(
     refused += [str(failure) for failure in failures]
     done = [(run, job) for run, job in chosen if is_finished(job.folder)]
     same = sum(is_same(root, run, job) for run, job in done)
-    return replace(found, again=len(done), same=same, refused=tuple(dict.fromkeys(refused)))
+    return replace(evidence, again=len(done), same=same, refused=tuple(dict.fromkeys(refused)))
 
 
 def _run_fresh(
-    root: Path, found: Evidence, batch: Batch, seeds: int | None, jobs: int | None, quiet: bool
+    root: Path, evidence: Evidence, batch: Batch, seeds: int | None, jobs: int | None, quiet: bool
 ) -> Evidence:
     if seeds is None:
-        return found
-    study = fresh_study(found.study, seeds)
+        return evidence
+    study = fresh_study(evidence.study, seeds)
     work = [
         job_again(study, batch, trial, seed, setting.letter)
         for setting in study.settings
@@ -455,23 +455,23 @@ def _run_fresh(
     _, failures = measure_jobs(work, jobs, quiet)
     terminal.complain(failures)
     fresh = analyse(root, study, batch.out, places=[batch.out / study.lab.name])
-    return replace(found, fresh=fresh.verdict, fresh_runs=len(fresh.runs))
+    return replace(evidence, fresh=fresh.verdict, fresh_runs=len(fresh.runs))
 
 
-def _print_repeated(found: Evidence, as_json: bool) -> None:
-    groups = [("What a machine looked at", checklist(found)), *badges(found)]
+def _print_repeated(evidence: Evidence, as_json: bool) -> None:
+    groups = [("What a machine looked at", checklist(evidence)), *badges(evidence)]
     if as_json:
         document = {
-            "verdict": found.analysis.verdict,
-            "authors_verdict": found.authors,
+            "verdict": evidence.analysis.verdict,
+            "authors_verdict": evidence.authors,
             **{name: [asdict(line) for line in lines] for name, lines in groups},
         }
         print(json.dumps(document, indent=2))
         return
     out = terminal.console(sys.stdout)
-    for text in analysis_lines(found.study, found.analysis):
+    for text in analysis_lines(evidence.study, evidence.analysis):
         out.print(text, soft_wrap=True, markup=False)
-    out.print(f"The author's verdict: {found.authors or 'none'}")
+    out.print(f"The author's verdict: {evidence.authors or 'none'}")
     for name, lines in groups:
         out.print(f"\n{name}")
         for line in lines:

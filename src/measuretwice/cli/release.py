@@ -91,8 +91,10 @@ def _described(command: click.Command, context: click.Context) -> list[Command]:
     name = context.command_path.removeprefix("./lab ")
     described_here = [Command(name, " ".join(usage.split()), help_text, options)]
     inner = command.commands if isinstance(command, click.Group) else {}
-    for inner_name, one in inner.items():
-        described_here += _described(one, click.Context(one, info_name=inner_name, parent=context))
+    for inner_name, inner_command in inner.items():
+        described_here += _described(
+            inner_command, click.Context(inner_command, info_name=inner_name, parent=context)
+        )
     return described_here
 
 

@@ -169,7 +169,7 @@ def runs_to_repeat(analysis: Analysis, wanted: int) -> list[MeasuredRun]:
     """Return `wanted` runs, of all settings in turn."""
     by_setting: dict[str, list[MeasuredRun]] = {}
     for run in analysis.runs:
-        by_setting.setdefault(run.found.setting, []).append(run)
+        by_setting.setdefault(run.listed.setting, []).append(run)
     chosen = [
         run
         for place in range(max(map(len, by_setting.values()), default=0))
@@ -182,7 +182,7 @@ def runs_to_repeat(analysis: Analysis, wanted: int) -> list[MeasuredRun]:
 def why_not_again(root: Path, folder: Path, run: MeasuredRun, batch: Batch) -> str:
     """Return why this machine would make other bytes of a run's settings; empty where it makes the same."""
     try:
-        _, plan = plan_in(root, folder / run.found.name / PLAN)
+        _, plan = plan_in(root, folder / run.listed.name / PLAN)
     except UserError as error:
         return str(error)
     if plan.where not in REPEATING:
@@ -215,46 +215,46 @@ def fresh_study(study: Study, seeds: int) -> Study:
     return replace(study, first_seed=first, per_trial=seeds)
 
 
-def checklist(found: Evidence) -> list[Line]:
+def checklist(evidence: Evidence) -> list[Line]:
     """Return what a machine has looked at."""
-    analysis, versions = found.analysis, found.versions
+    analysis, versions = evidence.analysis, evidence.versions
     frozen = bool(versions) and all(version.is_whole for version in versions)
-    unchanged = frozen and versions[0].text == found.study.text
-    complete = not analysis.because and not found.unusable
+    unchanged = frozen and versions[0].text == evidence.study.text
+    complete = not analysis.because and not evidence.unusable
     lines = [
         Line("x" if unchanged else " ", "the plan is complete, frozen, and unchanged since", "" if unchanged else "./lab plan diff lists what changed"),
         Line("x" if complete else " ", "each planned run is there, and its raw files can be measured", analysis.because),
-        Line("x" if found.is_consistent else " ", "the analysis, done again from the raw files, gives the author's numbers and verdict"),
+        Line("x" if evidence.is_consistent else " ", "the analysis, done again from the raw files, gives the author's numbers and verdict"),
         Line(
-            "x" if found.again and found.same == found.again else " ",
-            f"{found.same} of {found.again} runs that were run again have the same bytes" if found.again else "runs make the same bytes again",
-            "; ".join(found.refused) or ("" if found.again else "not tried; --again 2 does it"),
+            "x" if evidence.again and evidence.same == evidence.again else " ",
+            f"{evidence.same} of {evidence.again} runs that were run again have the same bytes" if evidence.again else "runs make the same bytes again",
+            "; ".join(evidence.refused) or ("" if evidence.again else "not tried; --again 2 does it"),
         ),
     ]  # fmt: skip
-    if found.fresh is None:
+    if evidence.fresh is None:
         lines.append(
             Line(" ", "new seeds give the same verdict", "not tried; --fresh-seeds N does it")
         )
     else:
-        same = found.fresh == analysis.verdict
-        why = f"with {found.fresh_runs} new runs: {found.fresh}"
+        same = evidence.fresh == analysis.verdict
+        why = f"with {evidence.fresh_runs} new runs: {evidence.fresh}"
         lines.append(Line("x" if same else " ", "new seeds give the same verdict", why))
     return lines
 
 
-def badges(found: Evidence) -> list[tuple[str, list[Line]]]:
+def badges(evidence: Evidence) -> list[tuple[str, list[Line]]]:
     """Return the badges of ACM and USENIX as far as a machine can tell, each with what is left to a person."""
-    lines = checklist(found)
+    lines = checklist(evidence)
     functional = all(line.mark == "x" for line in lines[1:4])
-    fresh_differs = found.fresh is not None and found.fresh != found.analysis.verdict
+    fresh_differs = evidence.fresh is not None and evidence.fresh != evidence.analysis.verdict
     reproduced = (
         lines[2].mark == lines[3].mark == "x"
-        and found.analysis.verdict != "can't tell"
+        and evidence.analysis.verdict != "can't tell"
         and not fresh_differs
     )
     available = (
-        f"open {shortened(found.study.archive, 200)}: is it an archive that keeps things, and is the study there?"
-        if found.study.archive
+        f"open {shortened(evidence.study.archive, 200)}: is it an archive that keeps things, and is the study there?"
+        if evidence.study.archive
         else "the plan names no archive; a DOI of one that keeps things is needed"
     )
     works: Mark = "x" if functional else " "

@@ -313,8 +313,8 @@ def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
     if plan.shown.label != first.shown.label:
         parts.append(f"what counts is {plan.shown.label} instead of {first.shown.label}")
     cases = after_cases(plan.cases).removeprefix("after ")
-    said = [f"With what you found in {cases}: {'; '.join(parts)}."] if parts else []
-    return "\n".join([*said, *_other_trials(lab, first, plan)])
+    sentence = [f"With what you found in {cases}: {'; '.join(parts)}."] if parts else []
+    return "\n".join([*sentence, *_other_trials(lab, first, plan)])
 
 
 def _by_setting(lab: Lab, plan: TryPlan, name: str) -> str:

@@ -147,7 +147,7 @@ class Rule:
 
     @property
     def region(self) -> str:
-        """Where the interval has to lie, in words."""
+        """Return in words where the interval has to lie."""
         if self.above is not None and self.below is not None:
             return f"between {self.above:g} and {self.below:g}"
         return f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
@@ -301,9 +301,9 @@ class _Reader:
             for key in table:
                 if key not in KEYS[name]:
                     near = difflib.get_close_matches(key, KEYS[name], n=1, cutoff=LIKELY)
-                    meant = f"; did you mean {near[0]}?" if near else ""
+                    hint = f"; did you mean {near[0]}?" if near else ""
                     self.problems.append(
-                        f"{_named(name, shortened(key))}: no field of a plan{meant}"
+                        f"{_named(name, shortened(key))}: no field of a plan{hint}"
                     )
 
     def study(self, root: Path, text: str) -> Study | None:

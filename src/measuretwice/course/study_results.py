@@ -166,7 +166,7 @@ def power_of_study(study: Study, runs: Sequence[MeasuredRun]) -> PowerPlan:
     pilots = [
         (
             setting.title,
-            [run.result for run in runs if run.found.setting == setting.letter],
+            [run.result for run in runs if run.listed.setting == setting.letter],
         )
         for setting in study.settings
     ]
@@ -302,25 +302,25 @@ def _choose(
         setting.letter: SettingRuns(setting, len(study.planned(setting)))
         for setting in study.settings
     }
-    taken: dict[tuple[str, int, int], FoundRun] = {}
+    by_key: dict[tuple[str, int, int], FoundRun] = {}
     for run in runs:
-        found = run.found
-        key = (found.setting, found.trial, found.seed)
-        if not found.setting:
+        listed = run.listed
+        key = (listed.setting, listed.trial, listed.seed)
+        if not listed.setting:
             others += 1
-        elif first and not earlier and is_early(found, first):
+        elif first and not earlier and is_early(listed, first):
             early += 1
-        elif found.seed not in study.seeds:
+        elif listed.seed not in study.seeds:
             added += 1
-        elif key in taken:
-            twice += found.plan != taken[key].plan
+        elif key in by_key:
+            twice += listed.plan != by_key[key].plan
         else:
-            taken[key] = found
-            _take(study, chosen[found.setting], run)
+            by_key[key] = listed
+            _take(study, chosen[listed.setting], run)
     for entry in chosen.values():
         letter = entry.setting.letter
         entry.missing = [
-            pair for pair in study.planned(entry.setting) if (letter, *pair) not in taken
+            pair for pair in study.planned(entry.setting) if (letter, *pair) not in by_key
         ]
     counts = [
         (others, "{} of neither setting: left out"),
@@ -442,10 +442,10 @@ def document_of(study: Study, analysis: Analysis, frozen: Sequence[Version]) -> 
         "remarks": list(analysis.remarks),
         "runs": [
             {
-                "run": run.found.name,
-                "setting": run.found.setting,
-                "trial": run.found.trial,
-                "seed": run.found.seed,
+                "run": run.listed.name,
+                "setting": run.listed.setting,
+                "trial": run.listed.trial,
+                "seed": run.listed.seed,
                 "value": study.quantity.value(run.result),
                 "raw_sha256": run.digest,
             }

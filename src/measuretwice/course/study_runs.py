@@ -63,7 +63,7 @@ class Version:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the text is still that of the digest."""
+        """Return whether the text is still that of the digest."""
         return digest_of_text(self.text) == self.sha256
 
 
@@ -148,7 +148,7 @@ def _found(study: Study, lab: Lab, plan: Plan, run: Path, name: str, place: Plac
 
 
 def _started(run: Path) -> str:
-    """When a run began, by its provenance, which proves nothing; empty where that says no moment."""
+    """Return when a run began, by its provenance, which proves nothing; empty where that says no moment."""
     try:
         given = read_object(run / PROVENANCE).get("started")
         moment = datetime.fromisoformat(str(given))
@@ -223,7 +223,7 @@ def seeds_used_twice(study: Study, runs: Sequence[FoundRun]) -> list[int]:
 
 def is_early(run: FoundRun, first: Version) -> bool:
     """Return whether a run was made before a version: by its own date, or because it was there."""
-    if any(run.plan == known.plan for known in first.runs):
+    if any(run.plan == earlier.plan for earlier in first.runs):
         return True
     return bool(run.started) and datetime.fromisoformat(run.started) < first.moment
 
@@ -342,7 +342,7 @@ class MeasuredRun:
     """A run with what its raw files say by today's code, how many findings it raises, and their digests together; of a
     recorded set what that says."""
 
-    found: FoundRun
+    listed: FoundRun
     result: Result
     findings: int = 0
     digest: str = ""
@@ -405,9 +405,9 @@ def measured_runs(
             except UserError as error:
                 read.unusable.append(str(error))
                 continue
-            found = _found(study, data.lab, data.plan, run, name, "run")
+            listed = _found(study, data.lab, data.plan, run, name, "run")
             findings = len(data.result.findings)
-            read.runs.append(MeasuredRun(found, data.result, findings, digest_of_run(data)))
+            read.runs.append(MeasuredRun(listed, data.result, findings, digest_of_run(data)))
     return read
 
 
@@ -423,7 +423,7 @@ def _recorded(study: Study, place: Path) -> list[MeasuredRun]:
     runs = []
     for run in recorded.runs:
         setting = setting_of_result(study, run.result)
-        found = FoundRun(
+        listed = FoundRun(
             str(place / run.name),
             "run",
             setting.letter if setting else "",
@@ -432,5 +432,5 @@ def _recorded(study: Study, place: Path) -> list[MeasuredRun]:
             run.run.rpartition("-")[2],
             f"{recorded.recorded}T00:00:00+00:00",
         )
-        runs.append(MeasuredRun(found, run.result, 0, run.raw_sha256))
+        runs.append(MeasuredRun(listed, run.result, 0, run.raw_sha256))
     return runs

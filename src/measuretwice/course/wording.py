@@ -348,7 +348,7 @@ def _change_by(case: CaseUnsolved) -> str:
     if not single and first.need != "one way" and not case.is_live:
         # What one run changes, the next one doesn't remember.
         together = " ".join(
-            f"--set {each.name}={'' if each.is_taken_away else 'VALUE'}" for each in change
+            f"--set {setting.name}={'' if setting.is_taken_away else 'VALUE'}" for setting in change
         )
         return f"./lab run {case.lab} --case {case.case} {together}"
     if case.is_live:

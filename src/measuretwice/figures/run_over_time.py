@@ -197,8 +197,8 @@ def _in_lines(
     for name, value in settings.items():
         words, unit = called[name]
         colon = "" if words.endswith("?") else ":"
-        said = "not set" if value is None else f"{value} {unit}".rstrip()
-        lines.append(f"{textwrap.shorten(words, TITLE_WIDTH)}{colon} {said}")
+        shown = "not set" if value is None else f"{value} {unit}".rstrip()
+        lines.append(f"{textwrap.shorten(words, TITLE_WIDTH)}{colon} {shown}")
     more = len(lines) - MOST_SETTINGS
     return [
         *lines[:MOST_SETTINGS],
