@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -405,7 +406,7 @@ def _packet_by_packet(f: Facts, sets: RecordedSets) -> None:
     packet_ms = drain_ms(USUAL_FRAME_BYTES, param(reno, "rate_mbit"))
     f.sampled_every = ms(1e3 * interval_s)
     f.packet_takes = ms(packet_ms, 2)
-    f.packets_a_sample = whole(1 + 1e3 * interval_s / packet_ms)
+    f.packets_a_sample = whole(math.floor(1 + 1e3 * interval_s / packet_ms))
     f.pings_a_second = whole(1 / param(reno, "ping_interval_s"))
 
 

@@ -324,7 +324,7 @@ def goodput_means(lab: Lab, params: Mapping[str, Value]) -> str:
     if files.crowd:
         return (
             f"bytes acknowledged while all flows were there, from {params[files.crowd.warmup]} s after "
-            "the last one's start on"
+            "the last one started"
         )
     if files.flows:
         return "bytes acknowledged while all flows were there"
