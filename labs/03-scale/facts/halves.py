@@ -110,7 +110,7 @@ def total_losses(none: Sequence[Result], all_: Sequence[Result]) -> Interval:
 def _differ(
     naive: Interval, total: Interval, naive_in: tuple[float, float], total_in: tuple[float, float]
 ) -> Judgement:
-    """Whether the two lie where they should, False where they overlap, and else None."""
+    """Return whether the two lie where they should, False where they overlap, and else None."""
     (low, high), (total_low, total_high) = naive.both_ends, total.both_ends
     if naive_in[0] <= low and high <= naive_in[1] and total_in[0] <= total_low and total_high <= total_in[1]:  # fmt: skip
         return True
@@ -132,7 +132,7 @@ def _goodput(run: Result, connections: int) -> float:
 
 
 def _retransmitted(run: Result, connections: int) -> float:
-    """Which share of their segments the hosts with so many connections retransmitted."""
+    """Return which share of their segments the hosts with so many connections retransmitted."""
     nodes = {node for node, flows in _hosts(run).items() if len(flows) == connections}
     flows = [flow for flow in run.flows if flow.node in nodes]
     return sum(flow.retransmits for flow in flows) / sum(flow.segments or 0 for flow in flows)
