@@ -119,10 +119,10 @@ def _differ(
 
 def _hosts(run: Result) -> dict[str, list[float]]:
     """The goodputs of each host's connections, in bit/s."""
-    found: dict[str, list[float]] = {}
+    by_host: dict[str, list[float]] = {}
     for flow in run.flows:
-        found.setdefault(flow.node, []).append(flow.goodput_bps)
-    return found
+        by_host.setdefault(flow.node, []).append(flow.goodput_bps)
+    return by_host
 
 
 def _goodput(run: Result, connections: int) -> float:
