@@ -176,7 +176,7 @@ def test_a_new_plan_has_a_line_for_all_that_is_missing(tmp_path: Path) -> None:
         ("matters = 0.1", 'matters = "0.1"', "expected a number without quotes"),
         ("matters = 0.1", "matters = 1e999", "expected a number without quotes"),
         ("matters = 0.1", "matters = -1", "expected more than 0"),
-        ('"buffers"', '"bufers"', "there is no lab bufers"),
+        ('"buffers"', '"puffers"', "there is no lab puffers"),
         ('"jains_index"\nm', '"jain"\nm', "no measured value is called jain"),
         ('trials = "2"', 'trials = "77"', "has no trial 77"),
         ('trials = "2"', 'trials = "1"', "the two are the same trials with the same settings"),
