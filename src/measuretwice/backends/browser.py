@@ -47,7 +47,7 @@ GIVEN = "files"
 MEMORY_BYTES = 2**28
 # What the tools print stays in that memory until the run is over. A sample of ss is a kilobyte; of more than these there is
 # no room left beside kernel, programs and iperf3's own report.
-MOST_SAMPLES = 40000
+MOST_SAMPLES = 15000
 SAMPLING, LASTS = "sample_interval_s", "duration_s"
 # Those of scripts/kernel/config, and reno, which is always there.
 ALGORITHMS = frozenset(
