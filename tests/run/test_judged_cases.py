@@ -154,7 +154,7 @@ def test_a_spread_is_judged_with_any_seed(tmp_path: Path) -> None:
     case.diagnose()
     code, says = case.answer("a", case.given)
     assert code == 1
-    assert "Work out F for the source's" in says
+    assert "Work out F for the report's" in says
     code, says = case.answer("d", case.given)
     assert code == 0, says
     assert case.is_done()

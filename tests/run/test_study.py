@@ -221,7 +221,7 @@ def test_a_frozen_plan_knows_its_pilots_and_what_was_changed(study: Path) -> Non
     assert done.returncode == 0, said(done)
     assert "frozen, 2025-11-20 00:00:00 UTC" in done.stdout
     assert "Pilots: 3 of A, 3 of B." in done.stdout
-    counted = re.search(r"(\d+) recorded runs in sample-data/", done.stdout)
+    counted = re.search(r"(\d+) recorded in sample-data/", done.stdout)
     assert counted
     assert int(counted[1]) >= 60
     assert "--set duration_s=60" in done.stdout

@@ -135,7 +135,7 @@ def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(student: Path
         assert module == lab.name.capitalize(), (lab.name, number)
         assert facts[0] == f"Case {number} of {several}", (lab.name, number)
         assert facts[2:] == beside, (lab.name, number)
-        assert "Measure Twice a free course" in " ".join(read(student, lab, number).words)
+        assert "A free course in each case" in " ".join(read(student, lab, number).words)
         minutes = re.fullmatch(rf"{pitfall.minutes} min(?:, (\d+) in a browser)?", facts[1])
         assert minutes, facts
         assert 5 <= pitfall.minutes <= 30, (lab.name, number)

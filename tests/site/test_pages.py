@@ -378,7 +378,9 @@ def test_no_output_and_no_script_is_typed_into_a_page() -> None:
     for name, language, lines in fences():
         if language == "markdown":
             continue
-        assert language in ("sh", "bash", "python", "text"), f"{name}: a block of {language!r}"
+        assert language in ("sh", "bash", "python", "toml", "text"), (
+            f"{name}: a block of {language!r}"
+        )
         written = False
         for line in filter(str.strip, lines):
             # A file that the reader writes, between its command and the END.
@@ -387,10 +389,10 @@ def test_no_output_and_no_script_is_typed_into_a_page() -> None:
                 written = line != "END"
             elif language == "sh":
                 assert re.match(
-                    r" *(?:MEASURETWICE_\w+=\S+ )?(\./lab|make|git|sudo|mkdir|openssl req |export DASK_CONFIG=|\.venv/bin/|bash (labs|scripts)/|tc qdisc |sysctl -w |\{\{|#) ?",
+                    r" *(?:MEASURETWICE_\w+=\S+ )?(\./lab|make|git|sudo|mkdir|cp -r |for run in |awk |done$|openssl req |export DASK_CONFIG=|\.venv/bin/|bash (labs|scripts)/|tc qdisc |sysctl -w |\{\{|#) ?",
                     line,
                 ), f"{name}: {line}"
-            elif language in ("bash", "python"):
+            elif language in ("bash", "python", "toml"):
                 assert line.strip().startswith('--8<-- "'), f"{name}: {line}"
             else:
                 # A word, or a file of the checkout's as it stands.
@@ -422,6 +424,8 @@ def test_commands_on_pages_exist() -> None:
             if words[:1] != ["./lab"] or len(words) == 1:
                 continue
             command = cli.get_command(click.Context(cli), words[1])
+            if isinstance(command, click.Group) and len(words) > 2:
+                command = command.get_command(click.Context(command), words[2])
             assert command is not None, f"{name}: {line}"
             known = {option for param in command.params for option in param.opts}
             used = {word.split("=")[0] for word in words if word.startswith("--")}

@@ -51,7 +51,7 @@ def _tenfold(f: Facts, sets: RecordedSets) -> None:
     f.tenfold_above, f.tenfold_below = Number(rule["above"]), Number(rule["below"])
     f.tenfold_holds = judge(found, least=rule["above"], most=rule["below"])
     f.tenfold_table = table(
-        ("", "runs of each", f"A: {plan['a']['name']} (Mbit/s)", f"B: {plan['b']['name']} (Mbit/s)"),
+        ("which runs", "how many of each", f"A: {plan['a']['name']} (Mbit/s)", f"B: {plan['b']['name']} (Mbit/s)"),
         (
             (words, whole(len(some[0])), *(Interval.of_mean([v / 1e6 for v in of]) for of in some))
             for words, some in (("pilots", pilots), ("the study", runs))
@@ -74,7 +74,7 @@ def _startup(f: Facts, sets: RecordedSets) -> None:
     f.startup_below = Number(rule["below"] / 1e6, "MB")
     f.startup_holds = judge(found, most=rule["below"] / 1e6)
     f.startup_table = table(
-        ("", "runs", "longest queue (MB)"),
+        ("which runs", "how many", "longest queue (MB)"),
         (
             (words, whole(len(some)), Interval.of_mean([value / 1e6 for value in some], "", 4))
             for words, some in (("pilots", pilots), ("the study", runs))

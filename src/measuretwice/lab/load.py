@@ -373,8 +373,13 @@ def read_rules(lab: Lab) -> dict[str, Rule]:
 
 
 def read_claims(root: Path) -> list[PublishedClaim]:
-    """Return the published claims that a study may take up, in the order of their file; UserError where it can't be read."""
+    """Return the published claims that a study may take up, in the order of their file; UserError where it can't be read.
+
+    A kit without the file has none.
+    """
     path = root / CLAIMS_FILE
+    if not path.exists():
+        return []
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         return TypeAdapter(dict[str, list[PublishedClaim]]).validate_python(document)["claims"]

@@ -56,10 +56,18 @@ from measuretwice.lab.schema.network import (
     Run,
     SenderAt,
     Step,
+    StreamFiles,
     Topology,
 )
 from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
-from measuretwice.lab.schema.results import Checks, Expectation, FigureOf, ModelUse, Panel
+from measuretwice.lab.schema.results import (
+    Checks,
+    Expectation,
+    FigureOf,
+    ModelUse,
+    Panel,
+    Samples,
+)
 from measuretwice.measure import fields
 from measuretwice.measure.fields import Field
 from measuretwice.runs.result import Result
@@ -95,9 +103,9 @@ def cell(text: str) -> str:
 # Outermost first; kinds of figures, and of symptoms, are one table each.
 TABLES = (
     LabFile, About, Topology, Act, Node, Link, End, Edges, Emulated, Parameter, TrialTable, InlineTrial, Run, Step,
-    Collect, NodeFile, QdiscAt, FlowFiles, CrowdFiles, QueueAt, SenderAt, ModelUse, Checks, Expectation,
+    Collect, NodeFile, QdiscAt, FlowFiles, StreamFiles, CrowdFiles, QueueAt, SenderAt, ModelUse, Checks, Expectation,
     Pitfall, Predict, Judgement, Choice, NumberAsked, Stage, Again, Elsewhere, Factors, SymptomOf, Bar, Recording, FirstTry, TryStep, Shown,
-    FigureOf, Panel,
+    FigureOf, Panel, Samples,
 )  # fmt: skip
 
 

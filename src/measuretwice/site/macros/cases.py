@@ -47,8 +47,8 @@ OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
 # For those whom a search engine sent: what this page is, and what there is to do.
 WHAT_A_CASE_IS = (
-    "[Measure Twice](../../index.md), a free course: "
-    "in each [case](../../start/half-an-hour.md#solve-a-case) something is off. Find it."
+    "[A free course](../../index.md): "
+    "in each [case](../../start/half-an-hour.md#solve-a-case) something is off."
 )
 
 
@@ -242,7 +242,7 @@ def to_change(context: LabContext, name: str) -> Block:
         return Block("")
     settings = settings_to_change(context.lab, number)
     if not settings:
-        here = ", or the field *How many runs of each trial*" if context.runs_here else ""
+        here = " or *How many runs*" if context.runs_here else ""
         return Block(f"**What to change**: how many runs (`--repeat N`{here}).")
     change = needed_settings(settings)
     *others, last = [f"`{setting.name}`" for setting in change]
