@@ -274,6 +274,25 @@ def test_pilots_with_the_plan_s_seeds_are_named(study: Path) -> None:
     copy_runs(study / "pilots", (1,), range(11, 12))
     done = lab("freeze", study)
     assert "Pilots have seeds of the plan (11)" in done.stdout
+    assert "Choose another first_seed, and freeze again" in done.stdout
+
+
+def test_a_study_s_folder_has_its_own_options(study: Path) -> None:
+    for option in ("--equal", "--matters=0.2", "--compare=ratio"):
+        done = lab("power", study, option)
+        assert done.returncode == 2
+        assert "leave the options out" in said(done)
+
+
+def test_a_later_version_says_of_a_run_what_the_analysis_does(study: Path) -> None:
+    """Runs after the first freeze count, so a second freeze doesn't call them early."""
+    (study / "runs").mkdir(exist_ok=True)
+    assert lab("freeze", study).returncode == 0
+    write_study(study, PLAN.replace("above = 0.05", "above = 0.0"))
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    again = lab("freeze", study, at=AFTER)
+    assert "as version 2" in again.stdout
+    assert "Made before the plan, in runs/" not in again.stdout
 
 
 # Analysed
@@ -336,6 +355,7 @@ def test_runs_from_before_the_freeze_are_left_out(study: Path) -> None:
     assert "the plan isn't frozen" in unfrozen["remarks"][0]
     done = lab("freeze", study, at=AFTER)
     assert "Made before the plan, in runs/: 5 of A, 5 of B" in done.stdout
+    assert "The plan has their seeds" in done.stdout
     document = analysed(study, code=1)
     assert [setting["n"] for setting in document["settings"]] == [0, 0]
     assert "10 runs made before the plan was frozen" in "\n".join(document["remarks"])

@@ -98,7 +98,7 @@ def new(folder: Path, lab: str | None) -> int:
     path = begin_study(root_folder(), folder, lab)
     for line in (
         f"{path}: fill it in with any editor. Then:",
-        f"  ./lab run LAB --trial N --seed 1 --repeat 5 --out {folder / PILOTS}   makes pilots",
+        f"  ./lab run {lab or 'LAB'} --trial N --seed 1 --repeat 5 --out {folder / PILOTS}   makes pilots",
         f"  ./lab plan power {folder}   computes how many runs you need",
         f"  ./lab plan freeze {folder}   keeps the plan when it is complete",
     ):
@@ -149,6 +149,11 @@ def power(
     """
     root = root_folder()
     if len(pilots) == 1 and (Path(pilots[0]) / PLAN_FILE).is_file() and quantity is None:
+        if equal or compare or matters is not None:
+            raise UserError(
+                f"{pilots[0]}: a study's folder has all that in its {PLAN_FILE}, so leave the options out; both above and below "
+                "in its rule ask whether two settings are the same"
+            )
         planned = _power_of_folder(root, Path(pilots[0]))
     else:
         if quantity is None or matters is None:
@@ -235,9 +240,9 @@ def freeze_plan(folder: Path) -> int:
         "",
         f"The rule: {study.rule.in_words}.",
         f"You would give the claim up if: {study.refuted_by}",
-        f"The smallest difference that matters: {study.matters:g} {study.quantity.unit}".rstrip(),
+        f"The smallest difference that matters: {_that_matters(study)}",
         "",
-        *existing_lines(root, study, version.runs),
+        *existing_lines(root, study, version, read_frozen(folder).versions[0]),
         *_planned_power(root, study, folder),
         "",
         "The plan's runs:",
@@ -247,6 +252,13 @@ def freeze_plan(folder: Path) -> int:
     for line in lines:
         out.print(line, soft_wrap=True, markup=False)
     return 0
+
+
+def _that_matters(study: Study) -> str:
+    """Return the smallest difference with its unit; of a ratio it is a factor, which has none."""
+    if study.rule.compare == "ratio":
+        return f"a factor of {study.matters:g}"
+    return f"{study.matters:g} {study.quantity.unit}".rstrip()
 
 
 def _planned_power(root: Path, study: Study, folder: Path) -> list[str]:

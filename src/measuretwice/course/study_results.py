@@ -324,7 +324,11 @@ def _choose(
         ]
     counts = [
         (others, "{} of neither setting: left out"),
-        (early, "{} made before the plan was frozen: left out (--earlier takes such runs)"),
+        (
+            early,
+            "{} made before the plan was frozen: left out. If the plan has their seeds, choose another first_seed and freeze again "
+            "(--earlier takes such runs, and says so)",
+        ),
         (added, "{} with seeds that the plan doesn't have: left out"),
         (twice, "{} of a trial and seed that another place or kernel has, too: left out"),
     ]

@@ -259,16 +259,22 @@ def line_changes(before: str, after: str) -> tuple[LineChange, ...]:
 # In words
 
 
-def existing_lines(root: Path, study: Study, runs: Sequence[FoundRun]) -> list[str]:
-    """Lines on the data that exist before the freeze."""
+def existing_lines(root: Path, study: Study, version: Version, first: Version) -> list[str]:
+    """Lines on the data that exist when a version is frozen; the analysis leaves out what was there before the `first`."""
+    runs = version.runs
     pilots = [run for run in runs if run.place == "pilot"]
-    early = [run for run in runs if run.place == "run"]
+    early = [run for run in runs if run.place == "run" and is_early(run, first)]
     own, recorded = runs_elsewhere(root, study)
     lines = [f"Pilots: {_by_setting(pilots)}." if pilots else "Pilots: none."]
     if early:
         lines.append(
             f"Made before the plan, in {RUNS}/: {_by_setting(early)}. The analysis leaves them out."
         )
+        if any(run.setting and run.seed in study.seeds for run in early):
+            lines.append(
+                "The plan has their seeds, and a run with the same seed would come out the same. Choose another first_seed, "
+                "and freeze again."
+            )
     if own or recorded:
         lines.append(
             f"With the same settings there are {own} in the checkout's runs/ and "
@@ -277,7 +283,7 @@ def existing_lines(root: Path, study: Study, runs: Sequence[FoundRun]) -> list[s
     if twice := seeds_used_twice(study, runs):
         lines.append(
             f"Pilots have seeds of the plan ({', '.join(map(str, twice))}): those runs would be the pilots again, byte for byte. "
-            "Choose another first_seed."
+            "Choose another first_seed, and freeze again."
         )
     return lines
 
