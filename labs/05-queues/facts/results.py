@@ -363,7 +363,6 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
             for tries in trials),
     )  # fmt: skip
     least_used = min(mean(tries, "utilisation") for tries in trials)
-    f.least_used = percent(least_used)
     f.all_fill_the_link = least_used > 0.99
 
     by_flow = [run for run in runs if run.params["discipline"] in WITH_FLOW_QUEUES]
