@@ -44,9 +44,9 @@ def test_a_page_has_the_field_for_how_many_runs_where_its_words_name_it() -> Non
         here, elsewhere = (LabContext(ROOT, lab, runs_here=there) for there in (True, False))
         assert "&quot;kind&quot;: &quot;fix&quot;" in try_fix(here, name)
         assert fix(here, name).endswith("[Change it](#try-your-fix).")
-        assert "the field *How many runs of each trial*" in to_change(here, name)
+        assert " or *How many runs*" in to_change(here, name)
         assert "data-here" not in try_fix(elsewhere, name)
-        assert "the field" not in to_change(elsewhere, name)
+        assert "*How many runs*" not in to_change(elsewhere, name)
 
 
 def found(

@@ -41,8 +41,7 @@ def test_its_source_is_among_the_works(claim: PublishedClaim) -> None:
 
 
 def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"claims\.toml"):
-        read_claims(tmp_path)
+    assert read_claims(tmp_path) == []
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs/claims.toml").write_text('[[claims]]\nid = "a"\n', encoding="utf-8")
     with pytest.raises(UserError, match=r"claims\.toml: claims\.0\.title"):
