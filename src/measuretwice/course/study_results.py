@@ -327,7 +327,7 @@ def _choose(
         (
             early,
             "{} made before the plan was frozen: left out. If the plan has their seeds, choose another first_seed and freeze again "
-            "(--earlier takes such runs, and says so)",
+            "(--earlier takes such runs)",
         ),
         (added, "{} with seeds that the plan doesn't have: left out"),
         (twice, "{} of a trial and seed that another place or kernel has, too: left out"),
