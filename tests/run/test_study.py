@@ -277,6 +277,14 @@ def test_pilots_with_the_plan_s_seeds_are_named(study: Path) -> None:
     assert "Choose another first_seed, and freeze again" in done.stdout
 
 
+def test_a_study_without_a_frozen_version_isn_t_packed(study: Path) -> None:
+    for name, text in (("frozen.json", '{"versions": []}'), ("analysis.json", "{}")):
+        (study / name).write_text(text)
+    done = lab("pack", study)
+    assert done.returncode == 2
+    assert "isn't frozen yet" in said(done)
+
+
 def test_a_study_s_folder_has_its_own_options(study: Path) -> None:
     for option in ("--equal", "--matters=0.2", "--compare=ratio"):
         done = lab("power", study, option)

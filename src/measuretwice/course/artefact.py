@@ -78,6 +78,8 @@ def pack_study(study: Study, folder: Path, versions: Sequence[Version]) -> bytes
     for name, command in ((FROZEN_FILE, "freeze"), (f"{ANALYSIS}.json", "analyse")):
         if not (folder / name).is_file():
             raise UserError(f"{folder}: has no {name} yet; ./lab plan {command} {folder} makes it")
+    if not versions:
+        raise UserError(f"{folder}: isn't frozen yet; ./lab plan freeze {folder} does it")
     top = folder.resolve().name
     files: dict[str, Path | bytes] = {
         f"{top}/{name}": folder / name for name in FILES if (folder / name).is_file()
