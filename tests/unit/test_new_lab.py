@@ -20,6 +20,9 @@ from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.render import Renderer
 
 NAMES = list(find_labs(ROOT))
+PUBLISHED = list(published_labs(ROOT))
+# The number that the next lab gets, and the one after it.
+NEXT, LATER = (f"{len(NAMES) + n:02d}" for n in (0, 1))
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def test_a_copy_is_listed_checked_and_run_at_once(checkout: Path) -> None:
     root = {"MEASURETWICE_ROOT": str(checkout)}
     made = start_lab("new", "pacing-2", **root)
     assert (made.returncode, made.stderr) == (0, "")
-    assert made.stdout.startswith("labs/06-pacing-2: Pacing-2: a copy of the calibrate lab\n")
+    assert made.stdout.startswith(f"labs/{NEXT}-pacing-2: Pacing-2: a copy of the calibrate lab\n")
     assert "./lab run pacing-2 --trial 1\n" in made.stdout
     assert [path.name for path in (checkout / "labs").iterdir() if path.name[0] == "."] == []
     assert "\npacing-2: Pacing-2: a copy of" in call_lab("list", **root).stdout
@@ -54,12 +57,12 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
     chosen = ["--like", like] if like != NAMES[0] else []
     done = call_lab("new", "mine", *chosen, MEASURETWICE_ROOT=str(checkout))
     assert (done.returncode, done.stderr) == (0, "")
-    model, copy = find_labs(checkout)[like], checkout / "labs/06-mine"
+    model, copy = find_labs(checkout)[like], checkout / f"labs/{NEXT}-mine"
     files, copied = (
         [
             path.relative_to(of)
             for path in sorted(of.rglob("*"))
-            if path.is_file() and path.parent.name != "facts"
+            if path.is_file() and not {"facts", "studies"}.intersection(path.parts)
         ]
         for of in (model, copy)
     )
@@ -70,8 +73,8 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
         if file.suffix in (".sh", ".py") and file.name != "facts.py":
             old = (model / file).read_text(encoding="utf-8")
             number = model.name[:2]
-            named = old.replace(f"labs/{model.name}/", "labs/06-mine/")
-            named = named.replace(f"Lab {number}", "Lab 06")
+            named = old.replace(f"labs/{model.name}/", f"labs/{NEXT}-mine/")
+            named = named.replace(f"Lab {number}", f"Lab {NEXT}")
             assert (copy / file).read_text(encoding="utf-8") == named
         elif file.name not in ("lab.toml", "facts.py"):
             assert (copy / file).read_bytes() == (model / file).read_bytes()
@@ -85,19 +88,36 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
     assert read_lab(copy).trials == load_lab(checkout, like).trials
 
 
+@pytest.mark.parametrize("like", NAMES)
+def test_a_bare_copy_is_what_runs(checkout: Path, like: str) -> None:
+    """The network, the parameters and the first trial, with nothing of what the model measured or taught."""
+    done = call_lab("new", "mine", "--like", like, "--bare", MEASURETWICE_ROOT=str(checkout))
+    assert (done.returncode, done.stderr) == (0, "")
+    model, copy = load_lab(ROOT, like), load_lab(checkout, "mine")
+    first = min(model.trials)
+    assert copy.trials == {first: model.trials[first]}
+    assert (copy.file.topology, copy.file.run) == (model.file.topology, model.file.run)
+    assert copy.file.parameters == model.file.parameters
+    taught = ("pitfalls", "recordings", "figures", "expect", "first_try", "model")
+    assert [name for name in taught if getattr(copy.file, name)] == []
+    table = {"trials.csv"} & {path.name for path in model.folder.iterdir()}
+    begun = {"facts.py", "lab.toml", "nodes", "questions.md"}
+    assert {path.name for path in copy.folder.iterdir()} == begun | table
+
+
 def test_its_pages_are_begun_whole(checkout: Path) -> None:
     """The pages that ./lab new writes can be made as they are, and its facts computed, once the lab is no draft."""
     lab = load_lab(ROOT, "queues")
-    (checkout / "docs/modules/06-mine").mkdir(parents=True)
+    (checkout / f"docs/modules/{NEXT}-mine").mkdir(parents=True)
     shutil.copytree(ROOT / "docs/layouts", checkout / "docs/layouts")
-    (checkout / "docs/modules/06-mine/case-02.md").write_text("begun\n")
+    (checkout / f"docs/modules/{NEXT}-mine/case-02.md").write_text("begun\n")
     done = call_lab("new", "mine", "--like", "queues", MEASURETWICE_ROOT=str(checkout))
-    assert "docs/modules/06-mine/: its pages, 7 begun" in done.stdout
-    made = checkout / "docs/modules/06-mine"
+    assert f"docs/modules/{NEXT}-mine/: its pages, 7 begun" in done.stdout
+    made = checkout / f"docs/modules/{NEXT}-mine"
     names = [f"case-{n:02d}.md" for n in range(1, 1 + len(lab.file.pitfalls))]
     assert sorted(path.name for path in made.iterdir()) == [*names, "index.md"]
     assert (made / "case-02.md").read_text() == "begun\n"
-    compute = runpy.run_path(str(checkout / "labs/06-mine/facts.py"))["facts"]
+    compute = runpy.run_path(str(checkout / f"labs/{NEXT}-mine/facts.py"))["facts"]
     labs = {name: LabContext(ROOT, load_lab(ROOT, name)) for name in NAMES}
     labs["queues"].facts = compute(RecordedSets(ROOT, lab))
     assert "wrong-metric.goodput_after" in labs["queues"].facts
@@ -113,12 +133,12 @@ def test_a_drafts_new_cases_get_pages(checkout: Path) -> None:
     (checkout / "docs/modules").mkdir(parents=True)
     root = {"MEASURETWICE_ROOT": str(checkout)}
     call_lab("new", "mine", "--like", "queues", **root)
-    made = checkout / "docs/modules/06-mine"
+    made = checkout / f"docs/modules/{NEXT}-mine"
     (made / "case-01.md").write_text("mine\n")
     (made / "case-07.md").unlink()
     again = call_lab("new", "mine", **root)
     assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout.startswith("docs/modules/06-mine/: pages begun: 1;")
+    assert again.stdout.startswith(f"docs/modules/{NEXT}-mine/: pages begun: 1;")
     assert (made / "case-07.md").is_file()
     assert (made / "case-01.md").read_text() == "mine\n"
 
@@ -126,18 +146,18 @@ def test_a_drafts_new_cases_get_pages(checkout: Path) -> None:
 def test_no_page_shows_a_draft(checkout: Path) -> None:
     call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
     assert [*find_labs(checkout)] == [*NAMES, "mine"]
-    assert [*published_labs(checkout)] == NAMES
-    facts = checkout / "labs/06-mine/lab.toml"
+    assert [*published_labs(checkout)] == PUBLISHED
+    facts = checkout / f"labs/{NEXT}-mine/lab.toml"
     facts.write_text(facts.read_text().replace("draft = true\n", ""))
-    assert [*published_labs(checkout)] == [*NAMES, "mine"]
+    assert [*published_labs(checkout)] == [*PUBLISHED, "mine"]
 
 
 def test_a_copy_of_a_draft_has_the_next_number(checkout: Path) -> None:
     for name, like in (("one-a", "mathis"), ("two-b", "one-a")):
         done = call_lab("new", name, "--like", like, MEASURETWICE_ROOT=str(checkout))
         assert (done.returncode, done.stderr) == (0, "")
-    assert find_labs(checkout)["two-b"].name == "07-two-b"
-    assert (checkout / "labs/07-two-b/lab.toml").read_text().count("draft = true") == 1
+    assert find_labs(checkout)["two-b"].name == f"{LATER}-two-b"
+    assert (checkout / f"labs/{LATER}-two-b/lab.toml").read_text().count("draft = true") == 1
 
 
 @pytest.mark.parametrize(
@@ -184,7 +204,7 @@ def test_broken_off_it_leaves_no_lab(checkout: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(checkout)},
     )
     deadline = time.monotonic() + 60
-    while not list((checkout / "labs").glob(".06-mine*/large/1*")):
+    while not list((checkout / "labs").glob(f".{NEXT}-mine*/large/1*")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -199,7 +219,7 @@ def test_broken_off_it_leaves_no_lab(checkout: Path) -> None:
 @pytest.mark.kernel
 def test_a_copy_runs(checkout: Path) -> None:
     root = {"MEASURETWICE_ROOT": str(checkout)}
-    call_lab("new", "mine", **root)
+    call_lab("new", "mine", "--bare", **root)
     done = start_lab("run", "mine", "--trial", "1", "--duration", "2", "--json", **root)
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)

@@ -104,21 +104,25 @@ def own_copy(runs: Path, lab: Lab, *, leave_out: bool) -> OwnCopy:
 @click.command()
 @click.argument("name", metavar="NAME")
 @click.option("--like", metavar="LAB", help="The lab to copy.  [default: the first, the smallest]")
-def new(name: str, like: str | None) -> int:
+@click.option(
+    "--bare", is_flag=True, help="Copy only what runs: network, scripts and the first trial."
+)
+def new(name: str, like: str | None, *, bare: bool) -> int:
     """Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/.
 
-    The copy is a draft, so you can list, run, check and change it, but no page shows it yet. Called again for
-    a draft, it begins a page for each case that came since.
+    The copy is a draft, so you can list, run, check and change it, but no page shows it yet. For a lab of another
+    network or question, take a bare copy: it has no cases, questions or results to throw away. Called again for a draft, the
+    command begins a page for each case that came since.
     """
     root = root_folder()
     begun = find_labs(root).get(name)
-    if begun and not like and (lab := read_lab(begun)).file.lab.draft:
+    if begun and not like and not bare and (lab := read_lab(begun)).file.lab.draft:
         pages = add_pages(root, lab)
         print(
             f"docs/modules/{begun.name}/: pages begun: {len(pages)}; what was there stays as it was"
         )
         return 0
-    lab = copy_lab(root, name, like)
+    lab = copy_lab(root, name, like, bare=bare)
     pages = add_pages(root, lab)
     folder = f"labs/{lab.folder.name}"
     print(

@@ -11,18 +11,24 @@ from string import Template
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.load import find_labs, load_lab, read_lab
+from measuretwice.lab.schema.parameters import TrialTable
+from measuretwice.lab.spoilers import QUESTIONS
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # Two digits stand before a lab's name.
 LAST_NUMBER = 99
 TEMPLATES = Path(__file__).with_name("templates")
 FACTS = "facts.py"
+# What a bare copy lacks: files about what the model measured, and tables of lab.toml, with those below them.
+ABOUT_RESULTS = ("rubric.toml", "rules.toml", "published*", "audit.*", "make_*.py")
+TAUGHT = ("pitfalls", "recordings", "figures", "first_try", "expect", "model")
+TABLE = re.compile(r"\[\[?([a-z_.]+)\]\]?", re.ASCII)
 
 
-def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
+def copy_lab(root: Path, name: str, like: str | None = None, *, bare: bool = False) -> Lab:
     """Copy the lab `like`, or else the first, to labs/NN-`name`/ as a draft; return the copy.
 
-    It is made in a hidden folder, so that one that was broken off is no lab. UserError where the
+    A `bare` copy is only what runs: the network, the parameters, the nodes' scripts and the first trial. It is made in a hidden folder, so that one that was broken off is no lab. UserError where the
     name can't be had.
     """
     labs = find_labs(root)
@@ -40,7 +46,8 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
     folder = root / "labs" / f"{number:02d}-{name}"
     work = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS, "facts")
+        lacks = ABOUT_RESULTS if bare else ()
+        left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS, "facts", "studies", *lacks)
         shutil.copytree(model.folder, work, ignore=left_out)
         for path in work.rglob("*"):
             if path.suffix in (".sh", ".py"):
@@ -48,7 +55,11 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
         (work / FACTS).write_text(_filled(f"{FACTS}.txt", folder=folder.name), encoding="utf-8")
         facts = work / "lab.toml"
         text = _as_draft(facts.read_text(encoding="utf-8"), name, model.name)
-        facts.write_text(text, encoding="utf-8")
+        facts.write_text(_bare(text) if bare else text, encoding="utf-8")
+        if bare:
+            (work / QUESTIONS).write_text(_filled(QUESTIONS), encoding="utf-8")
+            if isinstance(model.file.trials, TrialTable):
+                _keep_first_trial(work / model.file.trials.file)
         if not read_lab(work).file.lab.draft:
             raise model.problem(
                 "lab", "this lab's form can't be copied: [lab] on a line of its own"
@@ -101,3 +112,31 @@ def _as_draft(text: str, name: str, model: str) -> str:
     title = f'title = "{name.capitalize()}: a copy of the {model} lab"\ndraft = true'
     facts = re.sub(r"^title = .*$", title, facts, count=1, flags=re.MULTILINE)
     return "\n".join(header) + "\n[lab]\n" + facts
+
+
+def _bare(text: str) -> str:
+    """lab.toml's text without the tables of `TAUGHT`, and with the first of the trials that it lists.
+
+    Comments above a table go with it.
+    """
+    bare: list[str] = []
+    above: list[str] = []
+    keeps, trials = True, 0
+    for line in text.splitlines():
+        if table := TABLE.fullmatch(line.rstrip()):
+            name = table[1].split(".")[0]
+            trials += name == "trials"
+            keeps = name not in TAUGHT and (name != "trials" or trials == 1)
+        elif not line.strip() or line.startswith("#"):
+            above.append(line)
+            continue
+        if keeps:
+            bare += [*above, line]
+        above = []
+    return "\n".join(bare) + "\n"
+
+
+def _keep_first_trial(table: Path) -> None:
+    """Cut a table of trials after its first row."""
+    lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
+    table.write_text("".join(lines[:2]), encoding="utf-8")
