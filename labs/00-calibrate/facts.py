@@ -145,7 +145,7 @@ def _loss(f: Facts, run: Result) -> None:
     )  # fmt: skip
     offered = measured(run, "qdisc_offered_packets")
     f.loss_compared = table(
-        ("reading", "of", "read", "99 % of honest readings"),
+        ("reading", "of packets", "lost", "99 % of honest readings"),
         (
             (
                 verdict.label,
@@ -158,6 +158,7 @@ def _loss(f: Facts, run: Result) -> None:
     )
     f.pings_expected = whole(pings * ratio)
     f.pings_scatter = whole((pings * ratio * (1 - ratio)) ** 0.5)
+    f.pings_apart = whole(2.6 * (2 * pings * ratio * (1 - ratio)) ** 0.5)
     low, high = intervals.binomial_interval(pings, ratio, 0.99)
     f.pings_least, f.pings_most = whole(low * pings), whole(high * pings)
     f.pings_lost = whole(measured(run, "ping_loss_ratio") * pings)
