@@ -265,7 +265,7 @@ def _ack_policy(f: Facts, sets: RecordedSets) -> None:
     quoted = "mss rtt p model ratio iperf3 ss"
 
     def shown(run: Result) -> Number:
-        return Number(per(run, *SEGMENTS_AN_ACK))
+        return Number(per(run, *SEGMENTS_AN_ACK), digits=2)
 
     broken, fixed = set_case(f, sets, name, quoted, [("segments per ACK", shown)])
     p, mss, per_ack = (
@@ -292,7 +292,7 @@ def _ack_policy(f: Facts, sets: RecordedSets) -> None:
         ("segments", Number(model.sack_reno_constant(p, 1))),
         *(
             (f"ACKs, each for {n} segments", Number(model.sack_reno_constant(p, n)))
-            for n in (2, int(per_ack))
+            for n in (2, round(per_ack))
         ),
         ("**measured**", f"**{f.ratio}**"),
     ))  # fmt: skip
@@ -383,7 +383,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     f.most_tries, f.repeat = whole(1 + again.tries), whole(pitfall.fixed.repeat or 1)
     runs = {run.trial: run for run in reversed(fixed)}
     f.each_as_often = table(
-        ("trial", "losses in one run", "chance alone", "first try", "second try", "in the range"),
+        ("trial", "losses, first try", "chance alone (standard error)", "first try", "second try", "in the range"),
         (
             *(
                 (Number(trial), DROPS(runs[trial]), f"± {chance_of(runs[trial], 2)}", *map(Number, tries),

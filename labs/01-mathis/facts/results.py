@@ -106,7 +106,7 @@ def _one_trial(f: Facts, sets: RecordedSets) -> None:
         ("the window: $1/\\sqrt{p}$", Number(1 / math.sqrt(p), "segments")),
         ("both multiplied", f"**{mbit(bps)}**"),
     ))  # fmt: skip
-    f.segments_per_s, f.p, f.s = whole(bps / 8 / mss), Number(p), Number(time_s)
+    f.segments_per_s, f.s = whole(bps / 8 / mss), Number(time_s)
     f.losses = whole(losses)
     f.chance_by_p = percent(intervals.relative_error_of_ratio(losses), 1)
 
@@ -344,7 +344,6 @@ def _start(f: Facts, sets: RecordedSets, long: Sequence[Result]) -> None:
     acked = acked_over_time(sets, run)
     (begun_s, _), (end_s, all_bytes) = acked[0], acked[-1]
     minute_s, minute_bytes = next(pair for pair in acked if pair[0] >= begun_s + 60)
-    f.first_minute_part = percent(minute_bytes / all_bytes, 2)
     bps = 8 * (all_bytes - minute_bytes) / (end_s - minute_s)
     f.with_start = Number(measured(run, "ratio"), digits=4)
     f.without_start = Number(bps / model_bps(run), digits=4)

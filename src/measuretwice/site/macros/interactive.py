@@ -127,7 +127,7 @@ def _decades(lab: Lab, key: str, values: Sequence[float]) -> tuple[float, float]
 def explorer_table(lab: Lab, use: ModelUse) -> str:
     """Return what the models say of each of the lab's trials."""
     headings = [
-        "trial", "RTT (ms)", "MSS (B)", "p", "C = 1 (Mbit/s)", "C = √(3/2)", "PFTK",
+        "trial", "RTT (ms)", "MSS (B)", "p", "C = 1 (Mbit/s)", "C = √(3/2) (Mbit/s)", "PFTK (Mbit/s)",
         "window (segments)", "losses per minute", f"time for {use.min_expected_losses:g} losses",
     ]  # fmt: skip
     rows = []
