@@ -107,8 +107,8 @@ say(
 # the queue of 100 packets keeps it busy through each halving. Headers are not part of that rest: they are in the
 # first number.
 #
-# *Full marks.* 54 bytes of headers for each frame; the three numbers; the start named. Half for who gives 10 Mbit/s as the
-# largest goodput and explains the difference afterwards.
+# *Full marks.* 54 bytes of headers for each frame; the three numbers; the start named. Half for a student who gives 10 Mbit/s as
+# the largest goodput and explains the difference afterwards.
 
 # %%
 samples_of = parse.parse_ss_samples(raw(2, "romeo/ss.txt"), "ss.txt")
@@ -143,14 +143,14 @@ seen = it.measured["ping_loss_ratio"]
 needed = 2.576**2 * (1 - p) / p / 0.05**2
 say(
     f"{seen * count:.0f} of {count} pings were lost, {seen:.2%}. With p = {p:g}, 99 % of honest readings lie between "
-    f"{low * count:.0f} and {high * count:.0f}: inside is {low <= seen <= high}. For ±5 % of p one needs about "
-    f"{needed:.3g} pings ({needed * p:.0f} losses)."
+    f"{low * count:.0f} and {high * count:.0f}, and this one is {'inside' if low <= seen <= high else 'outside'}. For ±5 % of p one "
+    f"needs about {round(needed, -3):,.0f} pings ({needed * p:,.0f} losses)."
 )
 small_low, small_high = statistics.binomial_interval(100, p, 0.99)
 back_low, back_high = statistics.loss_interval(5, 100, 0.99)
 say(
-    f"The classmate: of 100 pings, 99 % of honest readings lose {small_low * 100:.0f} to {small_high * 100:.0f}. Five lost say "
-    f"that p is somewhere between {back_low:.2%} and {back_high:.1%}. That holds {p:.0%}, so it is no evidence of a wrong "
+    f"The classmate: of 100 pings, 99 % of honest readings lose {small_low * 100:.0f} to {small_high * 100:.0f}. With five lost, "
+    f"p is somewhere between {back_low:.2%} and {back_high:.1%}. That range includes {p:.0%}, so it is no evidence of a wrong "
     "setting; nor is it evidence of a right one."
 )
 
@@ -237,9 +237,9 @@ display(intervals)
 assert (intervals["interval, ms"] > intervals["asked, ms"]).all()
 
 # %% [markdown]
-# The last lines say `time`: so long did all of them take. Over the count less one it is the interval, and
-# it is longer than asked for. Most likely since ping waits for the clock and for the next echo at once, in steps of
-# the kernel's timer; the questions don't ask for the reason.
+# In ping's last lines, `time` is how long all of them took. Divided by the count less one, it is the interval, which
+# is longer than asked for. The likely reason is that ping waits for the clock and for the next echo at once, in steps of
+# the kernel's timer; the questions don't ask for it.
 #
 # It spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
 # its sequence number. It spoils neither the round-trip times nor the share that was lost, since those count pings and not seconds.

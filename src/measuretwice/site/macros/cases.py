@@ -41,6 +41,9 @@ SUMMARIES = {
     "diagnosis": "The diagnosis (yours first)",
 }
 FOLD_END = "</section>\n</details>\n"
+WHY_FOLDED = (
+    "What a question asks about a case may say what was off there, so it is folded until you have fixed that case."
+)
 # A question's heading and points, and what is asked; the cases that it is about.
 OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
@@ -372,7 +375,9 @@ def questions(context: LabContext) -> Block:
     asked = list(enumerate(read_questions(context.lab), 1))
     if not asked:
         return Block("")
-    folded = (f"{n}. {_folded(text, _room(context, n))}" for n, text in asked)
+    folded = [f"{n}. {_folded(text, _room(context, n))}" for n, text in asked]
+    if any(cases_asked_about(text) for _, text in asked):
+        folded.insert(0, WHY_FOLDED)
     return Block("\n\n".join(folded) + "\n\n" + browser_run.hand_in(context))
 
 
