@@ -490,8 +490,8 @@ for title, found in sequence:
 # %% [markdown]
 # ## Question 13: what is reproduced, and what isn't
 #
-# - **Confirmed**: over more than three orders of magnitude of bandwidth, goodput goes as MSS/(RTT·√p), with one constant,
-#   where p is below 0.02 and the run is long enough to have losses to speak of.
+# - **Confirmed**: over more than three orders of magnitude, goodput goes as MSS/(RTT·√p), with one constant,
+#   where p is below 0.02 and the run is long enough to have many losses.
 # - **The constant** is near the paper's for random loss and a window that grows for each segment, although the receiver
 #   delays its ACKs, for which the paper expects 0.93. Linux counts segments. The rest of the way to the paper's 1.31 is the time that
 #   noticing and repairing a loss takes.
