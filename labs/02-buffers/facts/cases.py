@@ -30,7 +30,7 @@ from measuretwice.facts import (
 )
 from measuretwice.tcp import model
 
-from .runs import BUFFER, CUBIC_LARGE, HIGHSPEED_LARGE, HIGHSPEED_SMALL
+from .runs import BUFFER, CUBIC_LARGE, HIGHSPEED_LARGE, HIGHSPEED_SMALL, first_rtt_ms
 
 # What the source meant by its large buffer, and what tc makes of it after each suffix.
 LARGE_MB, SMALL_MB = 1.25, 0.125
@@ -38,7 +38,7 @@ LARGE_MB, SMALL_MB = 1.25, 0.125
 SCALE_BUFFER_MB = 25
 MB_BYTES = 1024 * 1024
 TBF, TBF_FILE = {"kind": "tbf"}, "g1/qdisc.after.json"
-# In one file of a run on g1: almost a second of it.
+# In one file of a run on g1: which rows of it are shown.
 ROWS = {"first": 110, "last": 8}
 
 
@@ -60,7 +60,7 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
         f'sudo tc qdisc add dev "$to_g2" root tbf rate {trial["rate_mbit"]}mbit '
         f"burst {trial['burst_bytes']} limit {broken.params['buffer_text']}"
     )
-    f.rtt = ms(measured(fixed, "s1_path_rtt_ms"))
+    f.rtt = ms(first_rtt_ms(trial))
     f.lasts = seconds(param(broken, "duration_s"))
     keys = ["kind", "options", "packets", "drops"]
     f.qdisc = excerpt("size-suffix-broken", TBF_FILE, where=TBF, keys=keys)

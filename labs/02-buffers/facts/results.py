@@ -207,9 +207,7 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     f.jain_large, f.jain_small = (
         Number(statistics.fmean(jain[trial])) for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL)
     )
-    f.jain_small_less_large = Interval.of_difference(
-        jain[HIGHSPEED_SMALL], jain[HIGHSPEED_LARGE], digits=2
-    )
+    f.jain_small_less_large = Interval.of_difference(jain[HIGHSPEED_SMALL], jain[HIGHSPEED_LARGE])
     f.fairness = table(
         ("question", "who said what", "here, with the difference's 95 % interval"),
         (
@@ -217,8 +215,8 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
             for question, who, first, second in (
                 ("HighSpeed TCP, large against small buffer",
                  "large converges faster (paper), small does (reproduction)", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
-                ("CUBIC, large against small buffer", "", CUBIC_LARGE, CUBIC_SMALL),
-                ("large buffer, HighSpeed TCP against CUBIC", "CUBIC is fairer (reproduction)",
+                ("CUBIC, large against small buffer", "nothing", CUBIC_LARGE, CUBIC_SMALL),
+                ("large buffer, HighSpeed TCP against CUBIC", "CUBIC converges faster (reproduction)",
                  HIGHSPEED_LARGE, CUBIC_LARGE),
                 ("small buffer, HighSpeed TCP against CUBIC", "the same", HIGHSPEED_SMALL, CUBIC_SMALL),
             )
@@ -256,9 +254,10 @@ def _converging(f: Facts, sets: RecordedSets) -> None:
         ),
     )
     f.host_wait = _wait(sets, THIRTY[0])
-    f.first_looks = whole(
+    f.first_looks_last = whole(
         sum(
-            run.value("convergence_s") is not None and run.value("sustained_convergence_s") is None
+            run.value("convergence_s") is not None
+            and run.value("sustained_convergence_s") is not None
             for run in runs[HIGHSPEED_LARGE]
         )
     )
@@ -420,7 +419,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     )
     f.smallest = size(SMALLEST)
     f.second_smallest = size(SECOND_SMALLEST)
-    f.burst_holds_as_much_as_the_smallest = param(runs[0], "burst_bytes") >= SECOND_SMALLEST and {
+    f.burst_is_larger_than_the_smallest = param(runs[0], "burst_bytes") > SECOND_SMALLEST and {
         buffer for run in runs if (buffer := param(run, "buffer_bytes")) <= SECOND_SMALLEST
     } == {SMALLEST, SECOND_SMALLEST}
 

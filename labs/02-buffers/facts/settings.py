@@ -48,7 +48,7 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
                 Number(number),
                 str(trial["congestion_control"]),
                 size(trial["buffer_bytes"]),
-                percent(trial["buffer_bytes"] / bdp_bytes(large_buffer)),
+                percent(trial["buffer_bytes"] / bdp_bytes(trial)),
                 ms(first_rtt_ms(trial)),
             )
             for number, trial in ((number, sets.trial(number)) for number in sets.lab.trials)
