@@ -177,7 +177,9 @@ def whose_bdp(run: RunUnderTest) -> Finding | None:
     if all(abs(ratio - claimed) <= BDP_TOLERANCE_RATIO * claimed for ratio in ends):
         return None
     found = (
-        f"{low:.2g} BDP" if low == high else f"{low:.2g} to {high:.2g} BDP, by whose RTT you take"
+        f"{low:.2g} BDP"
+        if low == high
+        else f"{low:.2g} to {high:.2g} BDP, depending on whose RTT you take"
     )
     return Finding(
         "whose-bdp",
@@ -257,7 +259,7 @@ def _not_told_apart(
     off = f"{means}; to say which trial has more is to say more than these numbers show"
     if count < LEAST_RUNS:
         found = f"{means}, from {_count(count)} each"
-        enough = f"runs enough to know their spread, {LEAST_RUNS} each at least"
+        enough = f"enough runs to know their spread, at least {LEAST_RUNS} of each"
         return Finding("one-run", found, enough, why, symptom=off)
     low, high = difference_interval(of_first, of_second)
     if low > 0 or high < 0 or (planned and count >= planned):

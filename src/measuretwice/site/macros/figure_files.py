@@ -257,9 +257,12 @@ def _draw_symptom(context: LabContext, case: Pitfall, out: Path) -> None:
                 heading = f"{HEADINGS[kind]}. " if HEADINGS[kind] else ""
                 facts[file] = {"alt": heading + figure.description, "size": size_of(figure)}
     counts = [len(runs) for runs in recorded.values()]
+    of_both = f"{counted_runs(counts or [0])} each"
+    if len(set(counts)) > 1:
+        of_both = f"{counts[0]:,} and {counts[1]:,} runs"
     facts[CAPTIONS] = {
         "broken": f"What the recorded run measured: the first try, {counted_runs(counts[:1] or [0])}",
-        "fixed": f"First try and after the change, {counted_runs(counts or [0])} each"
+        "fixed": f"First try and after the change, {of_both}"
         + (", on the same axes" if same_axes else "; the times differ"),
     }
     (out / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
