@@ -17,8 +17,8 @@
 # nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
 # and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so other moments at which the senders start:
+# compare the argument with this one, not the numbers.
 
 # %%
 import json
@@ -97,7 +97,7 @@ with raw("hidden-queue-fixed") as folder:
 # ## Question 3: the suffix
 #
 # *Full marks.* The limit from rate, lat and burst; 'mbit' of a size is 1024 · 1024 bits; 1.25Mb is
-# 1024 · 1024 bytes times 1.25, which is what the source had.
+# 1024 · 1024 bytes times 1.25, which is what the reproduction had.
 
 # %%
 with raw("size-suffix-broken") as folder:
@@ -169,14 +169,15 @@ say(
 # %% [markdown]
 # ## Question 7: units
 #
-# *Full marks.* The row at which the time goes back; a row of MBytes beside ss; 2.3 %; most rows are
-# in KBytes, so that a mean hardly changes.
+# *Full marks.* The row at which the time goes back; a row of MBytes beside ss; 2.3 %. A mean
+# that is about 2 % too small is as plausible as the right one, and only a second source shows the difference.
 
 # %%
 with raw("units-broken") as folder:
     rows = read_rows((folder / "s2" / "cwnd.txt").read_text())
 back = [n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n - 1]]
-large = [value for value in rows.values if value > 1000]
+# The rows of MBytes were appended, so they begin where the time goes back.
+large = rows.values[back[0] :]
 for n in back:
     say(f"Row {n + 1} goes from {rows.time_s[n - 1]} s back to {rows.time_s[n]} s.")
 say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024:.1%} too small.")
@@ -185,8 +186,8 @@ say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024
 # ## Question 8: decreases
 #
 # The rule: a decrease is where ss's ssthresh changes after the first slow start, and the kept share is the
-# new ssthresh over cwnd in the sample before. For HighSpeed TCP the decrease is above b(w). Linux takes
-# it from the table in RFC 3649's appendix B, which has steps, and gives all windows of a step the decrease
+# new ssthresh over cwnd in the sample before. For HighSpeed TCP the kept share is above 1 - b(w). Linux takes
+# the decrease from the table in RFC 3649's appendix B, which has steps, and gives all windows of a step the decrease
 # of its upper end. The rest is the window's growth between the sample and the loss. The
 # loss that ends the first slow start is left out, because Linux halves the window there.
 #
@@ -281,7 +282,7 @@ for run in runs("thirty-times"):
             "buffer": run.params["buffer_bytes"],
             "jain": run.measured["jains_index"],
             "used": run.measured["utilisation"],
-            "converged": run.measured["convergence_s"] is not None,
+            "converged": run.measured["sustained_convergence_s"] is not None,
         }
     )
 cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])
