@@ -82,7 +82,7 @@ def _standing_queue(f: Facts, sets: RecordedSets) -> None:
     f.c_is_where_it_should_be = f.c_even.value <= c <= f.c_random.value
     f.c_broken, f.c_fixed = Number(measured(broken, "own_c_by_halvings")), Number(c)
     f.halvings = whole(measured(fixed, "halvings"))
-    f.halvings_each = Number(measured(fixed, "halvings") / measured(fixed, "flows"), digits=2)
+    f.halvings_each = Number(measured(fixed, "halvings") / measured(fixed, "flows"))
     f.counted = seconds(measured(fixed, "duration_s"))
     f.index = Number(measured(fixed, "jains_index"), digits=2)
     f.c_of_half_an_hour = Number(measured(sets.run("edge-long", RENO), "c_by_halvings"))
@@ -121,8 +121,8 @@ def _halving_counter(f: Facts, sets: RecordedSets) -> None:
     )
     f.halvings, f.halvings_fixed = (whole(measured(run, "halvings")) for run in (broken, fixed))
     f.losses_each_fixed = Number(measured(fixed, "own_losses_per_halving"))
-    f.by_events = Number(measured(broken, "own_losses") / measured(broken, "halvings"), digits=2)
-    f.by_counter = Number(measured(broken, "own_losses_per_halving"), digits=2)
+    f.by_events = Number(measured(broken, "own_losses") / measured(broken, "halvings"))
+    f.by_counter = f.losses_each
 
 
 def _loss_definition(f: Facts, sets: RecordedSets) -> None:
@@ -222,7 +222,10 @@ def _missing_flows(f: Facts, sets: RecordedSets) -> None:
     f.ran = whole(measured(broken, "flows"))
     f.sum = mbit(measured(broken, "own_sum_bps"))
     f.index = Number(measured(broken, "own_jain"))
-    f.index_of_these = Number(measured(broken, "jains_index"))
+    # Of the same rates as the printed index: the flows that didn't run are zeros in it.
+    f.index_of_these = Number(
+        measured(broken, "own_jain") * param(broken, "flows") / measured(broken, "flows")
+    )
     f.index_fixed = Number(measured(fixed, "own_jain"))
     f.flows_fixed = Number(param(fixed, "flows"))
     f.counted_fixed = seconds(measured(fixed, "duration_s"))
@@ -260,6 +263,8 @@ def _fair_share(f: Facts, sets: RecordedSets) -> None:
     f.reno_flows = Number(param(broken, "flows") - 1)
     f.twice = Number(2 * param(broken, "flows"))
     f.bbr_part, f.reno_part, f.bbr_part_fixed = map(percent, (share, 1 - share, share_fixed))
+    printed = measured(broken, "own_rival_share")
+    f.bbr_printed, f.reno_printed = percent(printed), percent(1 - printed)
     f.fair_part = percent(measured(broken, "rival_fair_share"))
     f.times_fair, f.times_fair_fixed = (
         Number(measured(run, "rival_multiple")) for run in (broken, fixed)

@@ -192,6 +192,9 @@ def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
         [*at_edge, *waiting], least=LOSSES_AT_EDGE - 0.05, most=LOSSES_AT_EDGE + 0.05
     )
     f.drops_edge_waiting = Numbers(tuple(waiting))
+    f.drops_30_waiting, f.drops_50_waiting = (
+        Numbers(tuple(of_flows)) for of_flows in (waiting[:2], waiting[2:])
+    )
     f.drops_edge = Numbers(tuple(at_edge))
     f.edge_flows = Numbers(tuple(column(edge, "flows")))
     f.edge_halvings = whole(sum(column(edge, "halvings")))
@@ -218,7 +221,7 @@ def _ten_runs(f: Facts, sets: RecordedSets) -> None:
     runs = sets.runs("edge-ten-times", RENO)
     f.ten_last = seconds(param(runs[0], "duration_s"))
     f.ten_drops = mean_interval(runs, "drops_per_halving")
-    f.ten_drops_each = Numbers(tuple(column(runs, "drops_per_halving")), digits=2)
+    f.ten_drops_each = Numbers(tuple(column(runs, "drops_per_halving")))
     f.ten_c_drops = mean_interval(runs, "c_by_drops")
     f.ten_c_drops_each = Numbers(tuple(column(runs, "c_by_drops")))
     f.ten_c_resent = mean_interval(runs, "c_by_retransmits")
@@ -262,8 +265,8 @@ def _how_long(f: Facts, sets: RecordedSets) -> None:
     f.long_halvings = whole(measured(longer, "halvings"))
     f.long_each = Number(halvings, digits=2)
     f.long_is_too_short = halvings < EVEN_AFTER
-    f.long_drops = Number(measured(longer, "drops_per_halving"), digits=2)
-    f.long_c = Number(measured(longer, "c_by_halvings"), digits=2)
+    f.long_drops = Number(measured(longer, "drops_per_halving"))
+    f.long_c = Number(measured(longer, "c_by_halvings"))
     f.long_index = Number(measured(longer, "jains_index"))
     f.long_lucky = Number(lost[len(lost) // 10], digits=2)
     f.long_unlucky = Number(lost[9 * len(lost) // 10], digits=2)
@@ -296,7 +299,7 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.even_at_edge = agreed([judge(edge, least=FAIR_INDEX), judge(of_testbeds, least=FAIR_INDEX)])
     f.even_edge_testbeds = Numbers((min(of_testbeds), max(of_testbeds)))
     f.edge_index = Numbers(tuple(edge), digits=4)
-    f.reno_index = Number(_index(sets, "edge-long", RENO))
+    f.reno_index = Number(_index(sets, "edge-long", RENO), digits=4)
     f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
     f.ten_are_even = min(_index(sets, "edge-long", trial) for trial in (RENO, CUBIC)) > FAIR_INDEX
 
@@ -457,7 +460,7 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     f.one_percent_is_fair = judge(column(both, "rival_multiple"), most=2)
     f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
     f.default_times = Number(measured(default, "rival_multiple"), digits=2)
-    f.large_times = Number(measured(large, "rival_multiple"), digits=2)
+    f.large_times = Number(measured(large, "rival_multiple"))
     f.bbr_others = whole(measured(middle, "flows") - 1)
     f.default_send = _mib(default, "wmem_max_bytes")
     f.default_receive = _mib(default, "rmem_max_bytes")
@@ -466,7 +469,7 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
 
     rtt_ms = measured(middle, "rtt_mean_ms")
     f.middle_rtt = ms(rtt_ms)
-    f.needed = Number(BBR_TAKES_PUBLISHED * param(middle, "rate_mbit") * rtt_ms / 8e3, "MB", 2)
+    f.needed = Number(BBR_TAKES_PUBLISHED * param(middle, "rate_mbit") * rtt_ms / 8e3, "MB")
     beside = [
         measured(sets.run(name, BBR_IN_CUBIC), "rival_share")
         for name in ("core", "core-large-windows")

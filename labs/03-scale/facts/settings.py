@@ -132,4 +132,4 @@ def _audit(f: Facts, sets: RecordedSets) -> None:
     f.audit_rows, f.audit_failing = Number(len(rows)), Number(len(problems))
     rest = [row for n, row in enumerate(rows, 1) if n not in problems]
     beyond = [row for row in rest if float(row["total"]) > payload_limit(float(row["link"]))]
-    f.most_of_the_rest_fail_with_the_mtu = len(beyond) > len(rest) / 2
+    f.all_the_rest_fail_with_the_mtu = len(beyond) == len(rest)

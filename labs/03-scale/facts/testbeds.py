@@ -178,8 +178,7 @@ def _losses(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
     for run, cell in cells:
         theirs = [cell.drops_each(testbed) for testbed in (CLOUDLAB, FABRIC)]
         as_long = _as_long(run, cell.value(CLOUDLAB, "lasts_s"))
-        if not _unsettled(run):
-            apart.append(as_long / theirs[0])
+        apart.append(as_long / theirs[0])
         rows.append((
             _name(run), Number(measured(run, "drops_per_halving")), Number(as_long), Number(theirs[0]),
             Number(as_long / theirs[0]), Number(theirs[1]),
@@ -189,7 +188,7 @@ def _losses(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
          f"the same / {CLOUDLAB}", FABRIC),
         rows,
     )  # fmt: skip
-    f.as_long_of_cloudlab = Numbers(tuple(apart), digits=2)
+    f.as_long_of_cloudlab = Numbers(tuple(apart))
     core = next(cell for run, cell in cells if set_cell(run) == "core-long")
     f.fabric_core_resent = Number(
         core.value(FABRIC, "retransmissions") / core.value(FABRIC, "drops"), digits=2
@@ -289,7 +288,7 @@ def _evenness(
 ) -> None:
     """Reno alone, a run of each cell: what is missing to an index of 1, times the halvings of a flow."""
     rows: list[tuple[Cell, ...]] = []
-    ours, of_cloudlab = [], []
+    ours, of_testbeds, larger = [], [], []
     for run, cell in cells:
         flows, indices = param(run, "flows"), fairness[_key(run, "reno")]
         missing = (1 - measured(run, "jains_index")) * _each(run).value
@@ -299,10 +298,14 @@ def _evenness(
         rows.append((_name(run), *(Number(value, digits=2) for value in (missing, *theirs))))
         if not _unsettled(run):
             ours.append(missing)
-        of_cloudlab.append(theirs[0])
+        of_testbeds.append(theirs)
+        larger.append(min(theirs) > missing)
     f.testbed_evenness = table(("cell", "here", CLOUDLAB, FABRIC), rows)
     f.evenness_here = Numbers(tuple(ours), digits=2)
-    f.evenness_cloudlab = Numbers(tuple(of_cloudlab), digits=2)
+    f.evenness_cloudlab, f.evenness_fabric = (
+        Numbers(of_one, digits=2) for of_one in zip(*of_testbeds, strict=True)
+    )
+    f.testbeds_are_less_even = all(larger)
     core = next(run for run, _ in cells if set_cell(run) == "core-long")
     f.core_misses = Number((1 - measured(core, "jains_index")) * _each(core).value, digits=2)
     needed = f.core_misses.value / 0.01

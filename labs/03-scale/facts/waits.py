@@ -142,7 +142,7 @@ def _more_flows(f: Facts, sets: RecordedSets) -> None:
         ),
     )  # fmt: skip
     core, waiting = sets.run("core", RENO), sets.run(CORE_WAIT, RENO)
-    f.core_short_drops = Number(measured(core, "drops_per_halving"), digits=2)
+    f.core_short_drops = Number(measured(core, "drops_per_halving"))
     f.core_wait_each = Number(measured(waiting, "halvings") / measured(waiting, "flows"), digits=2)
     f.a_millisecond_doubles_core = measured(waiting, "drops_per_halving") > 2 * measured(
         core, "drops_per_halving"
