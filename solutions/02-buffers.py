@@ -17,8 +17,8 @@
 # nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
 # and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student has another seed, and so other moments at which the senders start:
-# compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so other moments at which the senders
+# start: compare the argument with this one, not the numbers.
 
 # %%
 import json

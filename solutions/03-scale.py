@@ -17,8 +17,8 @@
 # nothing is typed in but what was published. Each section answers one of the questions in
 # `labs/03-scale/questions.md` and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so other moments at which the flows
+# start: compare the argument with this one, not the numbers.
 
 # %%
 from collections import defaultdict
@@ -143,13 +143,13 @@ display(
 
 # %%
 display(stages("offload-at-scale", "queue_packet_bytes", "queue_drops", "retransmits"))
-say(f"The source: {2064 / 1223:.2f} segments for each drop.")
+say(f"The reproduction: {2064 / 1223:.2f} segments for each drop.")
 
 # %% [markdown]
 # ## Question 6: the sum
 #
 # All bytes pass within t + s, from first start to last end; each flow's rate is over t. So the sum is
-# (t + s)/t of the link. For a thousandth: t = 1000 s.
+# at most (t + s)/t of the link. For a thousandth: t = 1000·s.
 #
 # *Full marks.* The formula, the check, and 5000 s for a spread of five.
 
@@ -173,10 +173,11 @@ say(
 # %%
 display(stages("missing-flows", "flows", "own_flows", "own_jain", "jains_index"))
 missing = runs("missing-flows-broken")[0].measured
+index_of_these = missing["own_jain"] * missing["own_flows"] / missing["flows"]
 say(
     f"Ceiling {missing['flows'] / missing['own_flows']:.3f}; "
-    f"index of those that ran {missing['jains_index']:.3f}; their product "
-    f"{missing['jains_index'] * missing['flows'] / missing['own_flows']:.3f}."
+    f"index of those that ran, by the same rates, {index_of_these:.3f}; "
+    f"their product {missing['own_jain']:.3f}."
 )
 
 # %% [markdown]
@@ -255,8 +256,8 @@ figure("regression", [run for run in shown if run.trial == shown[0].trial])
 figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 
 # %% [markdown]
-# Three C, by what p is: the router's drops over all segments (one p for all flows), a flow's own
-# retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is the
+# There are three values of C, by what p is: the router's drops over all segments (one p for all
+# flows), a flow's own retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is the
 # root of k times C by halvings. It fails where few flows have most losses, where a flow has no halving, or
 # where retransmissions were needless. A C by losses of another paper can be compared with ours only if both
 # took the same p: Philip et al. take drops, the reproduction retransmissions.
