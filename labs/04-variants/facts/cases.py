@@ -161,7 +161,11 @@ def _ten_seconds(f: Facts, sets: RecordedSets) -> None:
     rounds_a_second = 1e3 / param(broken, "wire_rtt_ms")
     pipe = path_bdp_bytes(broken.params) / USUAL_FRAME_BYTES
     f.rounds_a_second, f.path_holds = whole(rounds_a_second), whole(pipe)
-    f.fill_takes = seconds(pipe / rounds_a_second, 2)
+    then = windows[1] / measured(broken, "mss_bytes")
+    f.window_then = whole(then, "segments")
+    f.fill_takes = seconds((pipe - then) / rounds_a_second, 2)
+    f.time_left = seconds(param(broken, "duration_s") - param(broken, "average_from_s"))
+    f.is_not_full_by_then = f.fill_takes.value > f.time_left.value
     rising = cell("rising_ratio", Number)
     f.stages = runs_as_rows(
         runs,
@@ -208,11 +212,11 @@ def _averages_hide(f: Facts, sets: RecordedSets) -> None:
     f.rounds_back = whole(half_pipe)
     f.grows_back_within_half_a_second = half_pipe * param(broken, "wire_rtt_ms") < 500
     f.rows = excerpt("averages-hide-broken", TABLE, first=16)
-    f.rows_fixed = excerpt("averages-hide-fixed", TABLE, between=["5.000", "7.000"])
+    f.rows_fixed = excerpt("averages-hide-fixed", TABLE, grep="^5[.]")
     teeth = measured(fixed, "client_decreases") / measured(fixed, "duration_s")
-    f.two_or_three_teeth = 1.7 < teeth < 3.5
+    f.about_two_teeth = 1.5 < teeth < 2.5
     shown = [line.split() for line in sets.raw_text(fixed, TABLE).splitlines()]
-    windows = [float(row[3]) for row in shown if 5 <= float(row[0]) < 7]
+    windows = [float(row[3]) for row in shown if 5 <= float(row[0]) < 6]
     f.the_saw_is_seen = min(after / before for before, after in pairwise(windows)) < 0.65
     f.stages = runs_as_rows(
         (broken, fixed),

@@ -94,7 +94,7 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
         mbit_interval(goodput[trial]) for trial in (VEGAS, BBR, BBR_BY_RADIO)
     )
     f.next_radio = mbit(max(mean_of(goodput[trial]) for trial in (RENO_BY_RADIO, CUBIC_BY_RADIO)))
-    f.reno_radio_rtt = ms(mean_of(rtt[RENO_BY_RADIO]), 3)
+    f.next_radio_rtt = ms(min(mean_of(rtt[trial]) for trial in (RENO_BY_RADIO, CUBIC_BY_RADIO)), 3)
     f.vegas_cable_rtt, f.bbr_cable_rtt, f.vegas_radio_rtt, f.bbr_radio_rtt = (
         Interval.of_mean(rtt[trial], "ms") for trial in (VEGAS, BBR, VEGAS_BY_RADIO, BBR_BY_RADIO)
     )
@@ -153,6 +153,14 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
     )
     f.vegas_rtt_by_buffer = Numbers(
         tuple(mean_of(rtt_by_buffer[group[2]]) for group in groups), "ms"
+    )
+    f.reno_rtt_smallest, f.vegas_rtt_smallest = (
+        ms(mean_of(rtt_by_buffer[trial]), 3) for trial in (RENO_SMALLEST, RENO_SMALLEST + 2)
+    )
+    tenth = _values_by_trial(sets.runs(TENTH_WAIT), GOODPUT)
+    f.bbr_tenth_wait, f.next_tenth_wait = (
+        mbit(mean)
+        for mean in sorted((mean_of(rates) for rates in tenth.values()), reverse=True)[:2]
     )
     f.vegas_waits_least_over_radio = agreed(
         _has_so_many_above(values, RADIO, VEGAS_BY_RADIO, 3) for values in rtt
