@@ -192,7 +192,8 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
 
     short = [sets.runs(name) for name in SHORT_FIFOS]
     f.short_fifos = table(
-        ("queue", "runs", "ping under load (ms)", "link in use (%)", "queue, mean", "drops", "Jain's index"),
+        ("queue", "runs", "ping under load (ms)", "link in use (%)", "queue, mean",
+         "drops per run", "Jain's index"),
         (
             (
                 name,
@@ -347,7 +348,7 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
     f.disciplines = table(
         (
             "discipline", "ECN", "link in use", "ping under load", "RTT of the flows",
-            "queue, mean", "drops", "marks", "Jain's index",
+            "queue, mean", "drops per run", "marks per run", "Jain's index",
         ),
         ((
                 str(tries[0].params["discipline"]),
