@@ -263,10 +263,13 @@ def _boxes_caption(declared: BoxesFigure, rows: Sequence[Row]) -> str:
     runs: dict[str, set[tuple[int, int]]] = {}
     for row in rows:
         runs.setdefault(row["by"], set()).add((row["trial"], row["seed"]))
+    of = {panel.of for panel in declared.panels}
     points = (
-        "one point per flow"
-        if all(panel.of == "flow" for panel in declared.panels)
-        else "one point each"
+        "one point each"
+        if "flow" not in of
+        else "one point per flow"
+        if len(of) == 1
+        else "one point per flow or per run"
     )
     counts = [len(seeds) for seeds in runs.values()]
     boxes = (

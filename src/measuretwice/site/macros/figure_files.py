@@ -257,12 +257,14 @@ def _draw_symptom(context: LabContext, case: Pitfall, out: Path) -> None:
                 heading = f"{HEADINGS[kind]}. " if HEADINGS[kind] else ""
                 facts[file] = {"alt": heading + figure.description, "size": size_of(figure)}
     counts = [len(runs) for runs in recorded.values()]
-    of_both = f"{counted_runs(counts or [0])} each"
-    if len(set(counts)) > 1:
-        of_both = f"{counts[0]:,} and {counts[1]:,} runs"
+    before, after = (counted_runs(part or [0]) for part in (counts[:1], counts[1:]))
     facts[CAPTIONS] = {
-        "broken": f"What the recorded run measured: the first try, {counted_runs(counts[:1] or [0])}",
-        "fixed": f"First try and after the change, {of_both}"
+        "broken": f"What the recorded run measured: the first try, {before}",
+        "fixed": (
+            f"First try and after the change, {before} each"
+            if before == after
+            else f"First try, {before}, and after the change, {after}"
+        )
         + (", on the same axes" if same_axes else "; the times differ"),
     }
     (out / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
