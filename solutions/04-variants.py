@@ -183,7 +183,8 @@ for stage in ("broken", "fixed"):
 # ## Question 9: signatures
 #
 # *Full marks.* Rules that are stated; 0.7; K by each window; cycles of BBR. ProbeRTT costs about 200 ms of
-# every ten seconds, two per cent. Vegas's least queue is at its alpha or beta.
+# every ten seconds, two per cent. Vegas's queue at its shortest may come out one below alpha, because
+# the sampler also sees the moment between a departure and the next arrival.
 
 # %%
 found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}

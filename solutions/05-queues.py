@@ -91,8 +91,8 @@ say(
 # %% [markdown]
 # ## Question 3: the metric
 #
-# *Full marks.* All four values of both runs; delay for users (it is what they feel, and the only one
-# that differs much); drops or marks and queue length for those who run the network.
+# *Full marks.* All four values of both runs; delay for users (it is what they feel, and it
+# differs, whereas throughput doesn't); drops or marks and queue length for those who run the network.
 
 # %%
 display(
@@ -151,7 +151,7 @@ display(
 # ## Question 7: averages
 #
 # If the total is equal to the mean, the sum of squares stays and n grows by one: the deviation
-# shrinks by sqrt((n - 1) / n), for ten seconds by 5 %.
+# is multiplied by sqrt((n - 1) / n), so for ten seconds it shrinks by 5 %.
 #
 # *Full marks.* Both pairs of numbers; why the total is near the mean; sqrt(9/10).
 
@@ -208,7 +208,7 @@ figure("two-arms", runs("two-arms"))
 # ## Question 10: today's disciplines
 #
 # With a queue for each flow ping waits in a queue of its own, which is empty, so it tells you nothing about
-# how long the flows' packets wait. So fq is among the best by ping and among the worst by the flows' RTT.
+# how long the flows' packets wait. So fq is among the best by ping, but RED and PIE are ahead of it by the flows' RTT.
 # ECN replaces drops by marks and saves retransmissions; delay stays as it was.
 #
 # *Full marks.* Both orders; the reason above; counts of drops and marks; a choice with its value.
@@ -236,7 +236,7 @@ figure("windows-and-queue", runs("two-arms-once"))
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks.* FIFO is a little higher: undecided, and it couldn't be otherwise. RED has a larger spread: not by
+# *Full marks.* FIFO is a little higher: not over 2 ms, where a full link fixes the sum, but over 100 ms it is. RED has a larger spread: not by
 # these numbers. The cause: RED had no queue, or none that is proved, and the metric can't differ. Still open
 # are where the queue really was on their testbed, and how long their round trips took.
 
