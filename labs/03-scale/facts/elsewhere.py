@@ -90,7 +90,7 @@ def _essay(f: Facts, sets: RecordedSets) -> None:
             (
                 name,
                 percent(measured(run, "rival_share")),
-                Number(measured(run, "rival_multiple"), digits=2),
+                Number(measured(run, "rival_multiple")),
             )
             for name, run in zip(names, (default, middle, large), strict=True)
         ),

@@ -482,7 +482,7 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
 
     ceiling_bps = 8e3 * param(default, "wmem_max_bytes") / measured(default, "rtt_mean_ms")
     of_all = ceiling_bps / measured(default, "goodput_bps")
-    f.ceiling = mbit(ceiling_bps)
+    f.ceiling, f.default_rtt = mbit(ceiling_bps), ms(measured(default, "rtt_mean_ms"))
     f.ceiling_part = percent(of_all, 2)
     f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
 

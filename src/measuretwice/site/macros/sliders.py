@@ -159,7 +159,7 @@ def windows_table(data: Mapping[str, Any]) -> str:
         for point in series["points"]:
             share = point["share"]
             rows.append((
-                series["beside"], f"{point['bytes'] // MIB} MiB", percent(share), sig(share / data["fair"], 2),
+                series["beside"], f"{point['bytes'] // MIB} MiB", percent(share), sig(share / data["fair"]),
                 _modelled(series, point["bytes"]),
             ))  # fmt: skip
     return markdown_table(headings, rows, "lrrrr")
