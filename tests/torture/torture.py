@@ -158,6 +158,13 @@ def left_behind(out: Path) -> list[str]:
     return problems + [f"left behind: {name}" for name in hidden]
 
 
+# What is killed, by the word that is drawn; at the last moments the sweep may have finished.
+HIT = {
+    "sweep": "the sweep", "worker": "a worker", "kernel": "a kernel", "all": "all of these", "Ctrl-C": "Ctrl-C",
+    "nobody": "too late",
+}  # fmt: skip
+
+
 def kill_at_random(bench: Bench, kills: int, sweep_s: float) -> Case:
     """Somewhere between the first and the last moment; the sweep, a worker, a kernel, or all."""
     case = Case("kills", f"kills at random moments of a sweep of {len(SWEEP[2].split(','))} trials")
@@ -168,13 +175,13 @@ def kill_at_random(bench: Bench, kills: int, sweep_s: float) -> Case:
         # Not waited for exactly: any moment will do.
         time.sleep(bench.random.uniform(0.3, sweep_s))
         whom = bench.random.choice(("sweep", "worker", "kernel", "Ctrl-C", "all"))
-        hit[whom if process.poll() is None else "nobody: it had finished"] += 1
+        hit[whom if process.poll() is None else "nobody"] += 1
         _kill(whom, process, out, bench.random)
         done = finish(process)
         case.add(done.odd() + bench.resumed(out))
         shutil.rmtree(out, ignore_errors=True)
         _tell(f"{number + 1} of {kills} kills, {case.good} resumed to the same table")
-    case.what += f" ({', '.join(f'{who} {n}' for who, n in sorted(hit.items()))})"
+    case.what += f" ({', '.join(f'{called}: {hit[who]}' for who, called in HIT.items() if hit[who])})"
     return case
 
 

@@ -198,7 +198,7 @@ def _killed(f: Facts, record: Mapping[str, Any]) -> None:
     f.killed_on_cpus = whole(record["machine"]["cpus"])
     f.killed_sweep = " ".join(record["sweep"])
     f.killed = table(
-        ("what", "as it should be"),
+        ("what was done", "came out as it should"),
         ((case["what"], whole(case["good"], f"of {case['times']}")) for case in record["cases"]),
     )
     f.said_when_killed = "\n\n".join(
@@ -274,7 +274,7 @@ def _counted(rows: Iterable[Mapping[str, Any]]) -> list[Number]:
 def _kinds(group: Mapping[str, Any]) -> Table:
     """A row a kind of fault: its runs by verdict, and the commonest findings."""
     return table(
-        ("kind", "runs", "right", "said", "silent", "findings"),
+        ("kind", "runs", "right", "said", "silent", "commonest findings"),
         (
             (f"{kind}: {row['says']}" if row.get("says") else kind, *_counted([row]), _findings(row))
             for kind, row in group.items()
