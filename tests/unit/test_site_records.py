@@ -88,7 +88,7 @@ def test_verdicts_of_linux_own_tests_are_counted_by_whose_time_it_is() -> None:
     }
     set_selftests(f, record)
     shown = [str(cell) for cell in f.selftests.rows[0]]
-    assert shown == ["in real time", "3", "3", "0", "1", "0", "0"]
+    assert shown == ["in real time", "3", "3", "0", "0", "1", "0", "0"]
     explained = [[str(cell) for cell in row] for row in f.selftests_explained.rows]
     assert explained == [["`net/y`", "real", "not found out yet"]]
 

@@ -166,7 +166,7 @@ def set_stock(f: Facts, record: Mapping[str, Any]) -> None:
     f.stock_on, f.stock_pairs = str(record["begun"]), whole(len(record["pairs"]))
     f.stock_lasts = whole(record["seconds"], "s")
     f.stock = table(
-        ("lab", "value", "pairs", "stock over virtual, mean", "95 % interval", "single pairs"),
+        ("lab", "value", "pairs", "mean ratio", "95 % interval", "least and largest of the pairs"),
         (
             (
                 "" if n and rows[n - 1]["lab"] == row["lab"] else str(row["lab"]),
@@ -215,13 +215,14 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
     """Set how Linux's own tests end in a kernel without patches and in ours, in real time and in virtual time."""
     f.selftests_on = str(record["date"])
     f.selftests = table(
-        ("the patched kernel", "same verdict", "of these passed", "of these failed", "differ", "vary", "skipped in both"),
+        ("the patched kernel", "same verdict", "of these passed", "of these failed", "of these too late", "differ", "vary", "skipped in both"),
         (
             (
                 f"in {'real' if place == 'patched' else 'virtual'} time",
                 whole(sum(counts.get(word, 0) for word in ("pass", "fail", "timeout"))),
                 whole(counts.get("pass", 0)),
                 whole(counts.get("fail", 0)),
+                whole(counts.get("timeout", 0)),
                 whole(counts.get("differ", 0)),
                 whole(counts.get("vary", 0)),
                 whole(counts.get("skip", 0)),
