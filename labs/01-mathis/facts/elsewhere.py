@@ -138,6 +138,7 @@ def _repeats(f: Facts, sets: RecordedSets, ten: Sequence[Result]) -> None:
     spread = intervals.relative_spread(ratios)
     losses = mean(ten, "qdisc_drops")
     f.trial, f.runs = whole(ten[0].trial), whole(len(ten))
+    f.repeats_last = seconds(param(ten[0], "duration_s"))
     f.ratios = " · ".join(str(Number(ratio, digits=4)) for ratio in sorted(ratios))
     f.mean, f.scatter = Interval.of_mean(ratios, digits=4), percent(spread, 2)
     f.rule, f.losses = percent(intervals.relative_error_of_ratio(losses), 2), whole(losses)
@@ -287,4 +288,4 @@ def _other_seeds(f: Facts, sets: RecordedSets) -> None:
     f.rtt_hardly_changes = max(rtts) < 1.01 * min(rtts)
     f.drops_change = len(set(column(off, "qdisc_drops"))) > len(off) / 2
     ranges = sets.lab.varied(sets.lab.pitfall("mtu"))
-    f.longest_rtt, f.least_p = Number(ranges["rtt_ms"][1]), Number(ranges["loss_ratio"][0])
+    f.longest_rtt, f.least_p = Number(ranges["rtt_ms"][1]), Number(ranges["loss_ratio"][0], digits=4)
