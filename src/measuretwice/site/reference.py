@@ -205,7 +205,7 @@ RESULT = {
     "stage": "`broken` or `fixed`; null without a pitfall",
     "seed": "where the virtual kernel's randomness started from",
     "params": "every parameter of the lab with the value that this run had",
-    "measured": "what was measured: the next table but one",
+    "measured": "what was measured: the next table",
     "flows": "in a lab with many flows: each flow's own values. Not there in other labs",
     "model": "the model's prediction for this run's parameters; null in a lab without a model",
     "ratio": "goodput over the model's bandwidth; null where the model has no finite value",
@@ -344,7 +344,7 @@ def values_of(part: str, run: Result) -> dict[str, Cell]:
     values = parts[part] if part in parts else result[part]
     digits = {"result": None, "expectation": 4}.get(part, 6)
     return {
-        field.name: "" if field.name in LEFT_OUT else _value(values.get(field.name), digits)
+        field.name: _value(values[field.name], digits) if field.name in values and field.name not in LEFT_OUT else ""
         for field in PARTS[part]
     }
 
