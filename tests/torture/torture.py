@@ -160,7 +160,7 @@ def left_behind(out: Path) -> list[str]:
 
 # What is killed, by the word that is drawn; at the last moments the sweep may have finished.
 HIT = {
-    "sweep": "the sweep", "worker": "a worker", "kernel": "a kernel", "all": "all of these", "Ctrl-C": "Ctrl-C",
+    "sweep": "of the sweep", "worker": "of a worker", "kernel": "of a kernel", "all": "of all these", "Ctrl-C": "by Ctrl-C",
     "nobody": "too late",
 }  # fmt: skip
 
@@ -181,7 +181,9 @@ def kill_at_random(bench: Bench, kills: int, sweep_s: float) -> Case:
         case.add(done.odd() + bench.resumed(out))
         shutil.rmtree(out, ignore_errors=True)
         _tell(f"{number + 1} of {kills} kills, {case.good} resumed to the same table")
-    case.what += f" ({', '.join(f'{called}: {hit[who]}' for who, called in HIT.items() if hit[who])})"
+    case.what += (
+        f" ({', '.join(f'{hit[who]} {called}' for who, called in HIT.items() if hit[who])})"
+    )
     return case
 
 
