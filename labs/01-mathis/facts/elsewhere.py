@@ -288,4 +288,7 @@ def _other_seeds(f: Facts, sets: RecordedSets) -> None:
     f.rtt_hardly_changes = max(rtts) < 1.01 * min(rtts)
     f.drops_change = len(set(column(off, "qdisc_drops"))) > len(off) / 2
     ranges = sets.lab.varied(sets.lab.pitfall("mtu"))
-    f.longest_rtt, f.least_p = Number(ranges["rtt_ms"][1]), Number(ranges["loss_ratio"][0], digits=4)
+    f.longest_rtt, f.least_p = (
+        Number(ranges["rtt_ms"][1]),
+        Number(ranges["loss_ratio"][0], digits=4),
+    )

@@ -344,7 +344,9 @@ def values_of(part: str, run: Result) -> dict[str, Cell]:
     values = parts[part] if part in parts else result[part]
     digits = {"result": None, "expectation": 4}.get(part, 6)
     return {
-        field.name: _value(values[field.name], digits) if field.name in values and field.name not in LEFT_OUT else ""
+        field.name: _value(values[field.name], digits)
+        if field.name in values and field.name not in LEFT_OUT
+        else ""
         for field in PARTS[part]
     }
 
