@@ -215,11 +215,11 @@ def _faults(f: Facts, record: Mapping[str, Any]) -> None:
         (
             (called.format(len(record[group])), *_counted(record[group].values()))
             for group, called in (
-                ("known", "known kinds: {}"),
-                ("kept-first", "kept kinds, the first time, blind: {}"),
-                ("kept", "kept kinds, today: {}"),
-                ("later-first", "kinds kept later, the first time, blind: {}"),
-                ("later", "kinds kept later, today: {}"),
+                ("known", "{} known kinds"),
+                ("kept-first", "{} kept kinds, the first time, blind"),
+                ("kept", "{} kept kinds, today"),
+                ("later-first", "{} kinds kept later, the first time, blind"),
+                ("later", "{} kinds kept later, today"),
                 ("review", "runs that a reviewer had broken"),
             )
         ),
