@@ -265,7 +265,7 @@ def _draw_symptom(context: LabContext, case: Pitfall, out: Path) -> None:
             if before == after
             else f"First try, {before}, and after the change, {after}"
         )
-        + (", on the same axes" if same_axes else "; the times differ"),
+        + (", on the same axes" if same_axes else "; their horizontal axes differ"),
     }
     (out / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
