@@ -29,7 +29,9 @@ def main() -> None:
         talk(ours, (address, port), size, interval_s, count)
 
 
-def talk(ours: socket.socket, other: tuple[str, int], size: int, interval_s: float, count: int) -> None:
+def talk(
+    ours: socket.socket, other: tuple[str, int], size: int, interval_s: float, count: int
+) -> None:
     start_s = time.monotonic() + BEFORE_S
     end_s = start_s + count * interval_s + AFTER_S
     number = 0

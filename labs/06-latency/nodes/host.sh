@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Lab 06, what the hosts do: laptop.sh, phone.sh and server.sh read this file. Bulk flows fill the link, and
 # beside them pings, a call and short transfers feel what that does to a packet.
+# shellcheck disable=SC2034 # those who read this file use its names
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
