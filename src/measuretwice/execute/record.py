@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -52,7 +52,7 @@ class SetToRecord:
 
     name: str
     title: str
-    keep: Literal["raw", "digests"]
+    keep: Literal["raw", "digests", "totals"]
     step: bool
     pitfall: str | None
     case: int | None
@@ -169,17 +169,23 @@ def store(lab: Lab, folder: Path, wanted: SetToRecord, results: list[Result]) ->
         scripts=plan["scripts"],
         recorded=provenance["started"][:10],
         machine=Machine(**provenance["machine"]),
-        runs=tuple(map(RecordedRun.of, results)),
+        runs=tuple(_recorded(wanted, result) for result in results),
     )
     (part / SET_FILE).write_text(recorded.to_text(), encoding="utf-8")
     if wanted.keep == "raw":
         for result in results:
             _store_run(result.run_dir, part / short_name(result.trial, result.seed))
-    else:
+    elif wanted.keep == "digests":
         add_series(lab, part, results)
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)
+
+
+def _recorded(wanted: SetToRecord, result: Result) -> RecordedRun:
+    """Return what is recorded of a run: of totals no flow by itself."""
+    run = RecordedRun.of(result)
+    return replace(run, result=replace(result, flows=())) if wanted.keep == "totals" else run
 
 
 def lacks_series(folder: Path, wanted: SetToRecord) -> bool:

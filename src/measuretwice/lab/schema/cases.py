@@ -354,7 +354,8 @@ class Recording(Strict):
     Each of `trials` is run `repeat` times, with `set` over its own parameters (`"=name"` as in a
     stage). With `losses`, each trial lasts until the model expects that many losses. Of a `case` these are runs as a student
     makes them, of the case's own trials, from `seed` on.
-    `keep`: the tools' own output of each run, or its numbers and a digest of that output.
+    `keep`: the tools' own output of each run, or its numbers and a digest of that output; of several flows `totals` are what they
+    did together.
     `for_students`: a students' release has it; it says no cause.
     `step`: this set is a panel in the figure that tells how the result came to be, in order.
     """
@@ -367,7 +368,7 @@ class Recording(Strict):
     losses: int | None = Field(default=None, gt=0)
     case: int | None = Field(default=None, gt=0)
     seed: int = Field(default=1, ge=0)
-    keep: Literal["raw", "digests"] = "raw"
+    keep: Literal["raw", "digests", "totals"] = "raw"
     step: bool = False
     for_students: bool = False
 
