@@ -26,6 +26,7 @@ WHOLE = {
     "scale": "edge-once",
     "variants": "signatures",
     "queues": "two-arms-once",
+    "latency": "home-tails",
 }
 
 
