@@ -232,6 +232,7 @@ WITNESSES = {
     "scale": "case-04-broken",
     "variants": "sequence",
     "queues": "case-03-broken",
+    "latency": "case-06-fixed",
 }
 
 

@@ -12,9 +12,9 @@ set -euo pipefail
 commands=(iperf3:iperf3 ip:iproute2 tc:iproute2 ss:iproute2 nstat:iproute2 ethtool:ethtool
   tcpdump:tcpdump ping:iputils-ping python3:python3 awk:mawk modprobe:kmod)
 # Queue disciplines and congestion controls that kernels have as modules. Those that every kernel
-# has are not here: pfifo_fast, pfifo, bfifo, reno.
-modules=(sch_netem sch_htb sch_tbf sch_red sch_codel sch_fq_codel sch_pie sch_fq sch_cake
-  tcp_cubic tcp_highspeed tcp_vegas tcp_bbr)
+# has are not here: pfifo_fast, pfifo, bfifo, reno. Nor is one that few have yet, dualpi2: ./lab run asks for it itself.
+modules=(sch_netem sch_htb sch_tbf sch_red sch_codel sch_fq_codel sch_pie sch_fq_pie sch_fq sch_cake sch_ingress
+  tcp_cubic tcp_highspeed tcp_vegas tcp_bbr tcp_dctcp)
 ROUTE_TRIES=60
 
 install() {
