@@ -1,0 +1,58 @@
+"""Names, and what several of the lab's facts need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from measuretwice.facts import Number, RecordedSets, cell, ms, param, percent
+from measuretwice.measure.delays import Stream, read_streams
+from measuretwice.runs.folder import raw_folder
+from measuretwice.runs.result import Result
+from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
+
+# Trials by number: a full home by its router's discipline; four flows up through CoDel; DCTCP alone and beside CUBIC.
+FQ_CODEL, CODEL, CAKE, FIFO = 1, 2, 3, 4
+CODEL_10, CODEL_100 = 11, 12
+DCTCP, DCTCP_AND_CUBIC = 21, 22
+NAMES = {"fq_codel": "fq_codel", "codel": "CoDel", "cake": "CAKE", "bfifo": "FIFO", "pfifo": "FIFO", "dualpi2": "DualPI2"}  # fmt: skip
+PING, CALL, SS = "phone/ping-busy.txt", "server/call.txt", "laptop/ss.txt"
+ROUTER, MODEM, ISP = (f"{node}/qdisc.after.json" for node in ("router", "modem", "isp"))
+# What is in front of a call's bytes on the cable: the headers of UDP, IP and Ethernet.
+UDP_HEADERS_BYTES = 8 + 20 + 14
+# What tables show of a run.
+PING_UNDER_LOAD, FLOWS_RTT = cell("busy_ping_mean_ms", ms), cell("rtt_mean_ms", ms)
+ROUTERS_WAIT = cell("queue_delay_mean_ms", ms)
+BAD_UP, BAD_DOWN = cell("server_late_ratio", percent), cell("phone_late_ratio", percent)
+IN_USE = cell("utilisation", percent)
+
+
+def name_of(run: Result) -> str:
+    """A run's discipline as one writes it."""
+    return NAMES.get(str(run.params["discipline"]), str(run.params["discipline"]))
+
+
+def room_takes(params: Mapping[str, Any], room: str, rate: str) -> Number:
+    """How long the last packet of a full queue waits, by the names of two parameters: its room and its rate."""
+    size_bytes = params[room] * (USUAL_FRAME_BYTES if room.endswith("_packets") else 1)
+    return ms(drain_ms(size_bytes, params[rate]), 3)
+
+
+def set_mbit(rate_mbit: float) -> Number:
+    """A rate that was set, with the digits that it has."""
+    return Number(rate_mbit, "Mbit/s", len(f"{rate_mbit:g}".replace(".", "")))
+
+
+def call_mbit(run: Result) -> float:
+    """What a call sends in a direction, with the headers that the link carries, in Mbit/s."""
+    packet_bytes = param(run, "call_bytes") + UDP_HEADERS_BYTES
+    return 8e-3 * packet_bytes / param(run, "call_interval_ms")
+
+
+def stream_to(sets: RecordedSets, run: Result, node: str) -> Stream:
+    """A call's packets to a node, those that came and when."""
+    flows = sets.lab.file.collect.flows
+    assert flows
+    assert flows.delays
+    with raw_folder(run.run_dir) as raw:
+        return next(stream for stream in read_streams(flows.delays, raw) if stream.node == node)
