@@ -1,0 +1,281 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The latency lab: a worked solution
+#
+# For instructors. Everything below is computed from the recorded runs in `sample-data/06-latency`;
+# nothing is typed in. Each section answers one of the questions in `labs/06-latency/questions.md`
+# and shows what full marks look like.
+#
+# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
+# time and the rates: compare the argument with this one, not the numbers.
+
+# %%
+import statistics
+
+import pandas as pd
+from common import Recordings, say
+from IPython.display import display
+
+from measuretwice import parse
+from measuretwice.measure.delays import read_streams
+from measuretwice.stats import intervals
+
+sets = Recordings("latency")
+lab, f = sets.lab, sets.facts
+runs, raw, figure = sets.runs, sets.raw, sets.figure
+print(lab.file.lab.title)
+
+
+# %%
+def table(name: str, *values: str) -> pd.DataFrame:
+    """Measured values of a set's runs, a row a run."""
+    return pd.DataFrame(
+        [
+            {
+                "trial": run.trial,
+                "discipline": run.params["discipline"],
+                **{value: run.measured.get(value) for value in values},
+            }
+            for run in runs(name)
+        ]
+    )
+
+
+def both(case: str, *values: str) -> None:
+    """Measured values of a case's runs: the first try, then the fixed one."""
+    display(table(f"{case}-broken", *values), table(f"{case}-fixed", *values))
+
+
+def shown(fact: object) -> None:
+    """A fact's table as the pages have it."""
+    say(str(fact))
+
+
+def counters(name: str, *nodes: str) -> None:
+    """What each queue of some nodes let through and dropped, of those that had packets."""
+    rows = []
+    with raw(name) as folder:
+        for node in nodes:
+            text = (folder / node / "qdisc.after.json").read_text()
+            for one in parse.parse_tc_qdiscs(text, node):
+                if (one.sent_packets or 0) > 100:
+                    rows.append((node, one.dev, one.kind, one.sent_packets, one.drops))
+    display(pd.DataFrame(rows, columns=["node", "interface", "kind", "packets", "drops"]))
+
+
+def delays_to(name: str, node: str, run: int = 0) -> list[float]:
+    """How much longer than the fastest one each of the call's packets to a node took, in ms."""
+    with raw(name, run) as folder:
+        streams = read_streams(lab.file.collect.flows.delays, folder)
+    [stream] = [stream for stream in streams if stream.node == node]
+    return stream.delays_ms
+
+
+# %% [markdown]
+# ## Question 1: the path
+#
+# Room over rate is how long the last packet of a full queue waits. A ping passes one queue of each direction on the
+# router, and with these rates it finds the modem's and the provider's empty.
+#
+# *Full marks.* All four queues with these times; the router's two are the only ones that can be set; the idle path's
+# round trip and both of the router's times add up.
+
+# %%
+shown(f.queues)
+say(f"Both of the router's queues full: a ping of {f.both_full_ping}.")
+
+# %% [markdown]
+# ## Question 2: who waits
+#
+# *Full marks.* Bulk: iperf3.json and ss.txt, goodput, notices rates. Pings: ping-busy.txt, a percentile, stand for whoever
+# sends little. The call: call.txt, the share that is late or lost, notices gaps. Pages: pages.txt, the median and the 95th
+# percentile of a page's time, notices all of it. Under a FIFO all four are in one queue. Under fq_codel each flow has its own,
+# so those that send less than their share hardly wait: the call and pings most of all, pages as long as they are short.
+
+# %%
+if "percentiles" in f:
+    shown(f.percentiles)
+
+# %% [markdown]
+# ## Question 3: the queue
+#
+# *Full marks.* The router's fq_codel dropped nothing and held nothing, the modem's FIFO dropped. A queue forms in front of the
+# first link on the path that is slower than what comes. The highest rate at which fq_codel still has the queue is the link's own;
+# anything below does it with certainty, and costs its difference.
+
+# %%
+counters("wrong-side-broken", "router", "modem", "isp")
+counters("wrong-side-fixed", "router", "modem", "isp")
+both("wrong-side", "busy_ping_mean_ms", "queue_delay_mean_ms", "queue_drops", "utilisation")
+
+# %% [markdown]
+# ## Question 4: marks
+#
+# *Full marks.* tcp_ecn of laptop and server; the name `dctcp-reno` in ss; no IpExtInECT0Pkts and no IpExtInCEPkts at the server.
+# It is decided in the handshake: the SYN of whoever opens the connection asks, the SYN-ACK grants. iperf3 prints the algorithm that
+# it was told, or what the kernel made of it, and no error.
+
+# %%
+for stage in ("broken", "fixed"):
+    run = runs(f"dctcp-without-ecn-{stage}")[0]
+    grown = sets.counters_grown(run, "server")
+    say(
+        f"{stage}: {grown['IpExtInECT0Pkts']} packets that may be marked came to the server, "
+        f"and {grown['IpExtInCEPkts']} that were."
+    )
+both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransmits")
+
+# %% [markdown]
+# ## Question 5: two directions
+#
+# Downwards more comes than the provider's link carries, and the router's second queue would let all of it through. So
+# the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't fill their own link.
+#
+# *Full marks.* The provider's drops and the router's lack of them; the call to the phone late and the one to the server not;
+# four runs of trial 1, of which those below the link's rate are alike, and the one above it isn't. A per cent less of rate costs
+# a per cent of goodput, and the last one gains all of the wait.
+
+# %%
+counters("shaped-above-broken", "router", "modem", "isp")
+both(
+    "shaped-above",
+    "busy_ping_mean_ms", "queue_delay_mean_ms", "utilisation", "server_late_ratio", "phone_late_ratio",
+)  # fmt: skip
+
+# %% [markdown]
+# ## Question 6: time
+#
+# *Full marks.* The last sample of ss and the first answer to a ping, with their times; the flows' own round trip contradicts
+# the pings; a check such as: the first answer's time is below the last sample's.
+
+# %%
+late = f.case("after-the-load")
+say(
+    f"The last sample of ss is at {late.last_sample}, and the first answer came {late.pings_after} later. The flows' own round "
+    f"trip is {late.flows_rtt} on average, and ping's {late.ping_mean}."
+)
+both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_ms")
+
+# %% [markdown]
+# ## Question 7: shares
+#
+# Fair queueing gives each flow that wants it an even share of the router's rate.
+#
+# *Full marks.* The rate over the number of flows, the call counted; the call's rate with 42 B of headers; a run or two with a smaller
+# `call_bytes`, on both sides of where the call gets along with its share. A ping's packets are few, so its queue is always empty.
+
+# %%
+apart = f.case("probe-apart")
+say(f"An even share is {apart.even_share}, and the call sends {apart.call_rate}.")
+share_bytes = (
+    apart.even_share.value
+    * 1e6
+    / 8
+    * 0.001
+    * runs("probe-apart-broken")[0].params["call_interval_ms"]
+)
+say(f"So its packets stop being late at about {share_bytes - 42:.0f} B of `call_bytes`.")
+both(
+    "probe-apart",
+    "busy_ping_p50_ms", "server_delay_p50_ms", "server_lost_ratio", "server_late_ratio",
+)  # fmt: skip
+
+# %% [markdown]
+# ## Question 8: a tail
+#
+# An interval of a percentile needs at least one value in all likelihood beyond it: with n values the probability that none is
+# there is the share to the power of n.
+#
+# *Full marks.* The five numbers from one file; the share that is late as the line for a report, since it is what is noticed;
+# both numbers of packets; about how many independent packets these are worth, by the correlation of neighbours.
+
+# %%
+delays = delays_to("mean-hides-broken", "server")
+say(
+    f"{len(delays)} packets: mean {statistics.fmean(delays):.1f} ms, "
+    + ", ".join(
+        f"{100 * share:g}th percentile {intervals.percentile(delays, share):.1f} ms"
+        for share in (0.5, 0.95, 0.99)
+    )
+    + f". They are worth about {intervals.effective_count(delays):.0f} independent ones."
+)
+shown(f.samples_needed)
+both(
+    "mean-hides",
+    "busy_ping_mean_ms",
+    "server_delay_p50_ms",
+    "server_delay_p99_ms",
+    "server_late_ratio",
+)
+
+# %% [markdown]
+# ## Question 9: a burst
+#
+# *Full marks.* The burst from tc.txt, and its bytes over the link's rate; pings by the second, with the seconds in which the bucket
+# was full; for 5 ms the link's rate times 5 ms.
+
+# %%
+burst = f.case("large-burst")
+say(f"{burst.burst} take the link {burst.burst_takes}.")
+shown(burst.by_second)
+link_mbit = runs("large-burst-broken")[0].params["link_up_mbit"]
+say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
+
+# %% [markdown]
+# ## Question 10: the tail
+#
+# *Full marks.* A figure with a logarithmic axis of 1 - F, or one that shows the slowest hundredth in another way; both orders; one
+# 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
+# value, however many packets it has.
+
+# %%
+if "tails" in f:
+    shown(f.tails)
+    figure("tails", runs("home-tails"))
+if "percentiles" in f:
+    shown(f.percentiles)
+
+# %% [markdown]
+# ## Question 11: shares
+#
+# DualPI2 marks packets of its short queue by the square root of the probability with which it drops in the other, and a scalable sender
+# answers a mark with a smaller cut. The two together give both kinds about the same rate. DCTCP reacts a little to every mark, so its
+# queue can be kept short without running empty.
+#
+# *Full marks.* Both goodputs with an interval over runs, both waits; the coupling in own words; other rates, round trips, numbers of
+# flows, or short flows as what the runs don't show; and that these are DCTCP's results, on a path with a filter for ECT(0).
+
+# %%
+for name in ("dctcp_alone", "dctcp_and_cubic"):
+    if name in f:
+        shown(f[name])
+
+# %% [markdown]
+# ## Question 12: what is reproduced
+#
+# *Full marks.* CoDel's queue and its use of the link depend on flows and round trip. The ratio of waits depends on the FIFO's
+# room, and whoever says ten times has to say of what. DCTCP's wait and its share depend on rate and round trip. fq_codel as a default
+# helps where its host has the narrowest link, and at a home that is the modem. A choice for a home names two rates below
+# the link's, and a value of the student's own.
+
+# %%
+for name in ("codel", "tenfold", "by_default"):
+    if name in f:
+        shown(f[name])
+for name in (
+    "codel_keeps_near_target", "codel_uses_the_link_as_well", "cut_tenfold",
+    "dctcp_waits_little", "dctcp_shares_evenly", "default_ends_bufferbloat",
+):  # fmt: skip
+    if name in f:
+        say(f"{name}: {f.holds(name)}")
