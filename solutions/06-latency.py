@@ -177,9 +177,11 @@ both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_
 
 # %%
 apart = f.case("probe-apart")
-say(f"An even share is {apart.even_share}, and the call sends {apart.call_rate}.")
+say(
+    f"An even share is {apart.fair_share}, and the call sends {apart.call_rate_with_headers}, headers included."
+)
 share_bytes = (
-    apart.even_share.value
+    apart.fair_share.value
     * 1e6
     / 8
     * 0.001
@@ -228,7 +230,7 @@ both(
 # %%
 burst = f.case("large-burst")
 say(f"{burst.burst} take the link {burst.burst_takes}.")
-shown(burst.by_second)
+shown(burst.both_by_second)
 link_mbit = runs("large-burst-broken")[0].params["link_up_mbit"]
 say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 
@@ -257,7 +259,7 @@ if "percentiles" in f:
 # flows, or short flows as what the runs don't show; and that these are DCTCP's results, on a path with a filter for ECT(0).
 
 # %%
-for name in ("dctcp_alone", "dctcp_and_cubic"):
+for name in ("dctcp_table", "share_table"):
     if name in f:
         shown(f[name])
 
@@ -270,7 +272,7 @@ for name in ("dctcp_alone", "dctcp_and_cubic"):
 # the link's, and a value of the student's own.
 
 # %%
-for name in ("codel", "tenfold", "by_default"):
+for name in ("codel_table", "fifo_table", "default_table"):
     if name in f:
         shown(f[name])
 for name in (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Callable
 from typing import Any
 
 from measuretwice import parse
 from measuretwice.facts import (
+    Excerpt,
     Facts,
     Number,
     RecordedSets,
@@ -27,14 +27,12 @@ from measuretwice.facts import (
     whole,
 )
 from measuretwice.runs.result import Result
-from measuretwice.stats.intervals import effective_count, percentile
-from measuretwice.tcp.model import drain_ms
 
+from .judged_cases import large_burst, mean_hides, probe_apart
 from .runs import (
     BAD_DOWN,
     BAD_UP,
     FLOWS_RTT,
-    IN_USE,
     ISP,
     MODEM,
     PING,
@@ -42,13 +40,12 @@ from .runs import (
     ROUTER,
     ROUTERS_WAIT,
     SS,
-    call_mbit,
     set_mbit,
-    stream_to,
 )
 
 ECN_COUNTERS = ("IpExtInNoECTPkts", "IpExtInECT0Pkts", "IpExtInCEPkts")
-KEYS = ["kind", "packets", "drops", "backlog"]
+FIFO_KEYS = ["kind", "packets", "drops", "overlimits", "backlog"]
+FQ_CODEL_KEYS = ["kind", "packets", "drops", "ecn_mark", "backlog"]
 # A line of ss about a flow upwards that has sent something.
 UPLOAD = "10.6.5.2:5201 .*bytes_sent:[0-9]{6}"
 
@@ -60,9 +57,9 @@ def set_cases(f: Facts, sets: RecordedSets) -> None:
         "dctcp-without-ecn": _dctcp_without_ecn,
         "shaped-above": _shaped_above,
         "after-the-load": _after_the_load,
-        "probe-apart": _probe_apart,
-        "mean-hides": _mean_hides,
-        "large-burst": _large_burst,
+        "probe-apart": probe_apart,
+        "mean-hides": mean_hides,
+        "large-burst": large_burst,
     }
     for case, set_case in cases.items():
         if sets.is_recorded(f"{case}-broken") and sets.is_recorded(f"{case}-fixed"):
@@ -87,43 +84,31 @@ def _of_both(f: Facts, case: str, broken: Result, fixed: Result) -> None:
     f.late_up_after, f.late_down_after = (
         percent(measured(fixed, f"{node}_late_ratio")) for node in ("server", "phone")
     )
-    f.drops = whole(measured(broken, "queue_drops"))
+    f.drops = whole(measured(broken, "queue_drops"), "packets")
+    f.goodput = mbit(measured(broken, "goodput_bps"))
+    for way, node in (("up", "laptop"), ("down", "server")):
+        if param(broken, f"{way}_flows"):
+            setattr(f, f"goodput_{way}", mbit(measured(broken, f"{node}_goodput_bps")))
     f.ping, f.ping_fixed = (excerpt(f"{case}-{stage}", PING, last=2) for stage in ("broken", "fixed"))  # fmt: skip
 
 
-def _goodputs(f: Facts, broken: Result) -> None:
-    """What a case's flows got in its first try, by direction."""
-    f.goodput_up = mbit(measured(broken, "laptop_goodput_bps"))
-    f.goodput_down = mbit(measured(broken, "server_goodput_bps"))
-
-
-def _counters(case: str, stage: str, file: str, **where: Any) -> Any:
+def _counters(case: str, stage: str, file: str, **where: Any) -> Excerpt:
     """A queue's own counters after a run."""
-    return excerpt(f"{case}-{stage}", file, where=where, keys=KEYS)
+    keys = FQ_CODEL_KEYS if file == ROUTER else FIFO_KEYS
+    return excerpt(f"{case}-{stage}", file, where=where, keys=keys)
 
 
-def _waits(broken: Result, fixed: Result) -> Any:
-    """What was waited in a case's two runs."""
-    return runs_as_columns(
-        "value",
-        {"broken": broken, "fixed": fixed},
-        {
-            "ping under load": PING_UNDER_LOAD,
-            "mean wait in the sampled queue": ROUTERS_WAIT,
-            "link in use": IN_USE,
-            "late or lost, to the server": BAD_UP,
-            "late or lost, to the phone": BAD_DOWN,
-        },
-    )
+def _drops(sets: RecordedSets, file: str, **having: Any) -> Callable[[Result], Number]:
+    """What shows in a table how many packets a queue dropped."""
+    return lambda run: whole(sets.raw_object(run, file, **having)["drops"])
 
 
 def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
     case = "wrong-side"
-    _goodputs(f, broken)
     router = sets.raw_object(broken, ROUTER, kind="fq_codel", handle="10:")
     modem, isp = (sets.raw_object(broken, file, kind="tbf") for file in (MODEM, ISP))
-    f.packets = whole(router["packets"])
-    f.waiting = Number(measured(broken, "queue_mean_packets"), digits=2)
+    f.packets = whole(router["packets"], "packets")
+    f.waiting = Number(measured(broken, "queue_mean_packets"), "packets", 2)
     f.router_rate = set_mbit(param(broken, "router_up_mbit"))
     f.in_use = percent(measured(broken, "utilisation"), 2)
     f.modem_drops, f.isp_drops = whole(modem["drops"]), whole(isp["drops"])
@@ -132,12 +117,22 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
     ) == 0 < measured(fixed, "queue_drops")
     f.modem_drops_instead = router["drops"] == 0 < modem["drops"]
     f.pings_wait = factor(broken, fixed, "busy_ping_mean_ms") > 3
-    f.qdiscs = excerpt(f"{case}-broken", "router/tc.txt", grep="qdisc (tbf|fq_codel)")
+    f.qdiscs = excerpt(f"{case}-broken", "router/tc.txt", grep="^qdisc (tbf|fq_codel)")
     f.counters = _counters(case, "broken", ROUTER, kind="fq_codel", parent="1:1")
     f.counters_fixed = _counters(case, "fixed", ROUTER, kind="fq_codel", parent="1:1")
     f.modem_counters = _counters(case, "broken", MODEM, kind="tbf")
     f.modem_counters_fixed = _counters(case, "fixed", MODEM, kind="tbf")
-    f.stages = _waits(broken, fixed)
+    f.stages = runs_as_columns(
+        "value",
+        {"first try": broken, "router below the link": fixed},
+        {
+            "ping under load": PING_UNDER_LOAD,
+            "packets of the call to the server, late or lost": BAD_UP,
+            "drops of the router's fq_codel, up": cell("queue_drops", whole),
+            "drops of the modem's FIFO": _drops(sets, MODEM, kind="tbf"),
+            "goodput up": cell("laptop_goodput_bps", mbit),
+        },
+    )
     f.both = runs_as_columns(
         "value",
         {"first try": broken, "fq_codel in front of the narrow link": fixed},
@@ -152,7 +147,7 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
 def _dctcp_without_ecn(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
     case = "dctcp-without-ecn"
     f.rate = set_mbit(param(broken, "router_up_mbit"))
-    f.goodput, f.goodput_after = (mbit(measured(run, "goodput_bps")) for run in (broken, fixed))
+    f.goodput_after = mbit(measured(fixed, "goodput_bps"))
     f.rtt_mean, f.rtt_after = (ms(measured(run, "rtt_mean_ms")) for run in (broken, fixed))
     waited_ms, after_ms = (
         measured(run, "rtt_mean_ms") - measured(run, "path_rtt_ms") for run in (broken, fixed)
@@ -174,41 +169,47 @@ def _dctcp_without_ecn(f: Facts, sets: RecordedSets, broken: Result, fixed: Resu
         excerpt(f"{case}-{stage}", "server/nstat.after.json", counters=list(ECN_COUNTERS))
         for stage in ("broken", "fixed")
     )
-    marks = {id(broken): before, id(fixed): after}
+    came = {id(broken): before, id(fixed): after}
     f.stages = runs_as_columns(
         "value",
         {"broken": broken, "fixed": fixed},
         {
             "the flows' mean round trip": FLOWS_RTT,
-            "goodput": cell("goodput_bps", mbit),
+            "mean wait in the router's queue": ROUTERS_WAIT,
+            "packets that may be marked (`IpExtInECT0Pkts`)": lambda run: whole(
+                came[id(run)]["IpExtInECT0Pkts"]
+            ),
+            "packets that were (`IpExtInCEPkts`)": lambda run: whole(
+                came[id(run)]["IpExtInCEPkts"]
+            ),
             "retransmissions": cell("retransmits", whole),
-            "packets that came marked": lambda run: whole(marks[id(run)]["IpExtInCEPkts"]),
+            "goodput": cell("goodput_bps", mbit),
         },
     )
 
 
 def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
     case = "shaped-above"
-    _goodputs(f, broken)
     f.router_up_set, f.router_down_set = (
         set_mbit(param(broken, f"router_{way}_mbit")) for way in ("up", "down")
     )
     f.above = percent(param(broken, "router_up_mbit") / param(broken, "link_up_mbit") - 1)
     f.up_in_use = percent(measured(broken, "utilisation"))
     f.call = table(
-        ("packets of the call", "half of them waited at most", "slowest hundredth", "late or lost"),
+        ("packets of the call", "late or lost", "half waited at most", "slowest hundredth"),
         (
             (
                 f"to the {node}",
+                percent(measured(broken, f"{node}_late_ratio")),
                 ms(measured(broken, f"{node}_delay_p50_ms"), 3),
                 ms(measured(broken, f"{node}_delay_p99_ms"), 3),
-                percent(measured(broken, f"{node}_late_ratio")),
             )
             for node in ("server", "phone")
         ),
     )
+    second = {"kind": "fq_codel", "dev": "from-modem"}
     down, isp = (
-        sets.raw_object(broken, ROUTER, kind="fq_codel", dev="from-modem"),
+        sets.raw_object(broken, ROUTER, **second),
         sets.raw_object(broken, ISP, kind="tbf"),
     )
     f.down_drops, f.isp_drops = whole(down["drops"]), whole(isp["drops"])
@@ -216,19 +217,30 @@ def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -
         down["drops"] == 0 < isp["drops"] and factor(broken, fixed, "busy_ping_mean_ms") > 2
     )
     f.up_is_not_full = measured(broken, "utilisation") < 0.95
-    f.hardly_any_is_late_up = measured(broken, "server_late_ratio") < 0.05
+    f.hardly_any_is_late_up = (
+        measured(broken, "server_late_ratio") < 0.03 < measured(broken, "phone_late_ratio")
+    )
     f.down_counters, f.down_counters_fixed = (
-        _counters(case, stage, ROUTER, kind="fq_codel", dev="from-modem")
-        for stage in ("broken", "fixed")
+        _counters(case, stage, ROUTER, **second) for stage in ("broken", "fixed")
     )
     f.isp_counters = _counters(case, "broken", ISP, kind="tbf")
     f.isp_counters_fixed = _counters(case, "fixed", ISP, kind="tbf")
-    f.stages = _waits(broken, fixed)
+    f.stages = runs_as_columns(
+        "value",
+        {"first try": broken, "below the link's rate": fixed},
+        {
+            "ping under load": PING_UNDER_LOAD,
+            "packets of the call to the server, late or lost": BAD_UP,
+            "packets of the call to the phone, late or lost": BAD_DOWN,
+            "drops of the router's second queue": _drops(sets, ROUTER, **second),
+            "drops of the provider's FIFO": _drops(sets, ISP, kind="tbf"),
+            "goodput down": cell("server_goodput_bps", mbit),
+        },
+    )
 
 
 def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
     case = "after-the-load"
-    _goodputs(f, broken)
     f.home_fifo = size(param(broken, "fifo_bytes"))
     text = sets.raw_text(broken, SS)
     last_of = [line for line in text.splitlines() if re.search(UPLOAD, line)][-1]
@@ -236,12 +248,12 @@ def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result)
     last_s = float(re.findall(r"(?m)^# t=([0-9.]+)", text)[-1])
     answers = parse.parse_ping(sets.raw_text(broken, PING), PING).replies
     times_s = [reply.timestamp_s for reply in answers if reply.timestamp_s is not None]
-    f.last_sample = f"{last_s:.3f}"
+    f.last_sample = f"{last_s:.1f}"
     f.pings_after = seconds(times_s[0] - last_s, 2)
     f.beside = percent(measured(broken, "busy_ping_beside_ratio"))
-    f.pings_came_after = times_s[0] > last_s
+    f.pings_came_after = times_s[0] > last_s and measured(broken, "busy_ping_beside_ratio") < 0.01
     path_ms = measured(broken, "path_rtt_ms")
-    f.pings_are_as_on_the_idle_path = measured(broken, "busy_ping_mean_ms") <= 1.02 * path_ms
+    f.pings_are_as_on_the_idle_path = measured(broken, "busy_ping_mean_ms") <= 1.05 * path_ms
     f.flows_wait = measured(broken, "rtt_mean_ms") > 3 * path_ms
     f.flows_rtt = ms(measured(broken, "rtt_mean_ms"))
     f.ss = excerpt(f"{case}-broken", SS, grep=UPLOAD, last=1)
@@ -252,119 +264,8 @@ def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result)
         {"broken": broken, "fixed": fixed},
         {
             "ping": PING_UNDER_LOAD,
-            "answers that came beside the flows": cell("busy_ping_beside_ratio", percent),
+            "its answers that came beside the flows": cell("busy_ping_beside_ratio", percent),
             "the flows' mean round trip": FLOWS_RTT,
-            "late or lost, to the server": BAD_UP,
+            "packets of the call to the server, late or lost": BAD_UP,
         },
     )
-
-
-def _probe_apart(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
-    case = "probe-apart"
-    f.up_flows = whole(param(broken, "up_flows"))
-    f.call_rate = Number(call_mbit(broken), "Mbit/s")
-    f.call_bytes, f.call_interval = (
-        size(param(broken, "call_bytes")),
-        ms(param(broken, "call_interval_ms")),
-    )
-    share = param(broken, "router_up_mbit") / (param(broken, "up_flows") + 1)
-    f.even_share = Number(share, "Mbit/s")
-    f.call_wants_more = call_mbit(broken) > share
-    f.ping_p50 = ms(measured(broken, "busy_ping_p50_ms"), 3)
-    f.call_p50 = ms(measured(broken, "server_delay_p50_ms"), 3)
-    f.lost_up = percent(measured(broken, "server_lost_ratio"))
-    f.late_of_judged = percent(sets.judged_number(case)) if _asks(sets, case) else f.late_up
-    waited_ms = measured(broken, "busy_ping_p50_ms") - measured(broken, "path_rtt_ms")
-    f.pings_hardly_wait = waited_ms < 5
-    f.most_of_the_call_is_late = measured(broken, "server_late_ratio") > 0.5
-    f.probe = runs_as_columns(
-        "value",
-        {"recorded run": broken},
-        {
-            "ping under load": PING_UNDER_LOAD,
-            "half of the pings took at most": cell("busy_ping_p50_ms", ms),
-            "half of the call's packets to the server waited at most": cell(
-                "server_delay_p50_ms", ms
-            ),
-            "of these packets lost": cell("server_lost_ratio", percent),
-            "late or lost": BAD_UP,
-        },
-    )
-
-
-def _asks(sets: RecordedSets, case: str) -> bool:
-    """Whether a case asks for a number of the student's own."""
-    judgement = sets.lab.pitfall(case).judgement
-    return bool(judgement and judgement.number)
-
-
-def _mean_hides(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
-    f.watched = seconds(param(broken, "watch_s"))
-    f.ping_p50, f.ping_p99 = (
-        ms(measured(broken, f"busy_ping_{which}_ms"), 3) for which in ("p50", "p99")
-    )
-    delays = stream_to(sets, broken, "server").delays_ms
-    f.packets = whole(len(delays))
-    f.delay_mean = ms(statistics.fmean(delays), 3)
-    f.delay_p50, f.delay_p95, f.delay_p99 = (
-        ms(percentile(delays, share), 3) for share in (0.5, 0.95, 0.99)
-    )
-    f.delays = table(
-        ("of the call's packets to the server", "waited"),
-        (
-            ("mean", f.delay_mean),
-            ("median", f.delay_p50),
-            ("95th percentile", f.delay_p95),
-            ("99th percentile", f.delay_p99),
-        ),
-    )
-    f.worth = Number(effective_count(delays), digits=2)
-    near = [delay for delay in delays if 0.5 <= delay / statistics.fmean(delays) <= 2]
-    f.near_the_mean = percent(len(near) / len(delays), 2)
-    f.few_are_near_the_mean = len(near) < 0.1 * len(delays)
-    f.median_is_idle = percentile(delays, 0.5) < 1
-    f.tail_is_far_from_the_mean = percentile(delays, 0.99) > 3 * statistics.fmean(delays)
-    f.many_are_late = measured(broken, "server_late_ratio") > 0.05
-
-
-def _large_burst(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> None:
-    case = "large-burst"
-    _goodputs(f, broken)
-    f.burst, f.burst_after = (size(param(run, "router_burst_bytes")) for run in (broken, fixed))
-    f.burst_takes = ms(
-        drain_ms(param(broken, "router_burst_bytes"), param(broken, "link_up_mbit")), 3
-    )
-    f.burst_takes_after = ms(
-        drain_ms(param(fixed, "router_burst_bytes"), param(fixed, "link_up_mbit")), 2
-    )
-    f.by_second = table(
-        ("second", "broken", "fixed"),
-        (
-            (Number(second), *(ms(pings, 3) for pings in both))
-            for second, both in enumerate(
-                zip(_by_second(sets, broken), _by_second(sets, fixed), strict=False), 1
-            )
-        ),
-    )
-    f.pings_wait = factor(broken, fixed, "busy_ping_mean_ms") > 1.5
-    f.waits_elsewhere = measured(broken, "busy_ping_mean_ms") - measured(
-        broken, "path_rtt_ms"
-    ) > 2 * measured(broken, "queue_delay_mean_ms")
-    f.tc = excerpt(f"{case}-broken", "router/tc.txt", grep="qdisc tbf")
-    f.tc_fixed = excerpt(f"{case}-fixed", "router/tc.txt", grep="qdisc tbf")
-    f.stages = _waits(broken, fixed)
-
-
-def _by_second(sets: RecordedSets, run: Result) -> list[float]:
-    """The phone's pings, their mean in each second from the first answer on, in ms."""
-    answers = parse.parse_ping(sets.raw_text(run, PING), PING).replies
-    timed = [
-        (reply.timestamp_s - reply.rtt_ms / 1e3, reply.rtt_ms)
-        for reply in answers
-        if reply.timestamp_s is not None and reply.rtt_ms is not None
-    ]
-    begin_s = min(sent_s for sent_s, _ in timed)
-    by_second: dict[int, list[float]] = {}
-    for sent_s, rtt_ms in timed:
-        by_second.setdefault(int(sent_s - begin_s), []).append(rtt_ms)
-    return [statistics.fmean(by_second[second]) for second in sorted(by_second)]

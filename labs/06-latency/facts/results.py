@@ -14,8 +14,10 @@ from measuretwice.facts import (
     Interval,
     Judgement,
     Number,
+    Numbers,
     Probability,
     RecordedSets,
+    Table,
     agreed,
     column,
     judge,
@@ -26,6 +28,7 @@ from measuretwice.facts import (
     param,
     percent,
     percents,
+    seconds,
     table,
     whole,
 )
@@ -58,7 +61,14 @@ CODEL_AT: tuple[Setting, ...] = (
     {"router_up_mbit": 9.5, "rtt_ms": 40, "up_flows": 4, "down_flows": 4},
 )
 # Claim 2: homes by the link's rates, and FIFOs by their room.
-HOME: Setting = {"router_up_mbit": 9.5, "router_down_mbit": 47.5, "link_up_mbit": 10, "rtt_ms": 40}
+HOME: Setting = {
+    "router_up_mbit": 9.5,
+    "router_down_mbit": 47.5,
+    "link_up_mbit": 10,
+    "rtt_ms": 40,
+    "up_flows": 4,
+    "down_flows": 4,
+}
 EVEN_HOME: Setting = {**HOME, "router_up_mbit": 47.5, "link_up_mbit": 50}
 USUAL_FIFO: Setting = {"discipline": "bfifo", "fifo_bytes": 500000}
 FIFOS_AT: tuple[tuple[Setting, Setting], ...] = (
@@ -77,18 +87,21 @@ DUALPI2_AT: tuple[Setting, ...] = (
 )
 # Claim 4: a router that has its discipline and no rate below the link's.
 BY_DEFAULT: Setting = {"router_up_mbit": 1000, "router_down_mbit": 1000, "link_up_mbit": 10}
-TAILS = "home-tails"
+TAILS, START = "home-tails", "home-start"
+PERCENTILES = ("server_delay_p50_ms", "server_delay_p99_ms", "phone_transfer_p50_ms", "phone_transfer_p95_ms")  # fmt: skip
 
 
 def set_results(f: Facts, sets: RecordedSets) -> None:
     """Set what results.md and its slides quote."""
     runs = _claims_runs(sets)
     for set_claim in (
-        _codel, _tenfold, _dualpi2_alone, _dualpi2_shares, _by_default, _percentiles,
+        _codel, _tenfold, _dualpi2_alone, _dualpi2_shares, _by_default, _homes,
     ):  # fmt: skip
         set_claim(f, runs)
     if sets.is_recorded(TAILS):
         _tails(f, sets)
+    if sets.is_recorded(START):
+        _start(f, sets)
 
 
 def _claims_runs(sets: RecordedSets) -> list[Result]:
@@ -161,12 +174,14 @@ def _codel(f: Facts, runs: Sequence[Result]) -> None:
         True if p < SIGNIFICANT else _not_below(less, 100 * USE_LOST_MOST)
         for p, less in zip(corrected, lost, strict=True)
     )
-    f.codel_wait, f.codel_use_lost = waits[0], lost[0]
+    f.codel_delay, f.codel_loss = waits[0], lost[0]
+    f.codel_delays, f.codel_losses = _middles(waits), _middles(lost)
+    f.codel_settings = whole(len(CODEL_AT))
     f.codel_waits_least, f.codel_waits_most = (
         pick(waits, key=lambda wait: wait.middle_value) for pick in (min, max)
     )
     f.codel_use_lost_most = max(lost, key=lambda less: less.middle_value)
-    f.codel = table(
+    f.codel_table = table(
         ("router up", "round trip", "flows", "runs", "median wait of the call (ms)", "link in use, CoDel", "FIFO", "less by (%)", "p that it is more than 2 % (Holm)"),
         (
             (
@@ -185,6 +200,11 @@ def _codel(f: Facts, runs: Sequence[Result]) -> None:
             )
         ),
     )  # fmt: skip
+
+
+def _middles(of: Sequence[Interval]) -> Numbers:
+    """The values of several intervals, without their ends."""
+    return Numbers.of([interval.middle for interval in of])
 
 
 def _flows(setting: Setting) -> str:
@@ -214,8 +234,8 @@ def _tenfold(f: Facts, runs: Sequence[Result]) -> None:
         agreed(judge(of_each[at], least=TENFOLD) for of_each in ratios) for at in range(len(FAIR))
     )
     f.cut_tenfold = agreed(judge(ratio, least=TENFOLD) for of_each in ratios for ratio in of_each)
-    f.fq_codel_waits_less, f.cake_waits_less = ratios[usual]
-    f.fq_codel_pings_less, f.cake_pings_less = whole_pings[usual]
+    f.fq_codel_ratio, f.cake_ratio = ratios[usual]
+    f.fq_codel_whole_ratio, f.cake_whole_ratio = whole_pings[usual]
     f.whole_pings_tenfold = agreed(
         judge(ratio, least=TENFOLD) for of_each in whole_pings for ratio in of_each
     )
@@ -229,7 +249,7 @@ def _tenfold(f: Facts, runs: Sequence[Result]) -> None:
     f.fifo_wait, f.fq_codel_wait, f.cake_wait = (
         Interval.of_mean(_waits(of), "ms") for of in (fifo, fq_codel, cake)
     )
-    f.tenfold = table(
+    f.fifo_table = table(
         ("router up", "FIFO's room", "takes to empty", "runs", "FIFO's wait (ms)", "over fq_codel's", "over CAKE's", "whole pings, over fq_codel's", "over CAKE's"),
         (
             (
@@ -267,14 +287,14 @@ def _dualpi2_alone(f: Facts, runs: Sequence[Result]) -> None:
         return
     waits = [Interval.of_mean(_flows_wait(of), "ms") for of in groups]
     usual = DUALPI2_AT.index({"router_up_mbit": 40, "rtt_ms": 40})
-    f.dualpi2_runs = whole(len(groups[usual]))
+    f.dctcp_runs = whole(len(groups[usual]))
     f.dctcp_waits_little = agreed(judge(wait, most=SCALABLE_MOST_MS) for wait in waits)
-    f.dctcp_wait = waits[usual]
+    f.dctcp_wait, f.dctcp_waits = waits[usual], _middles(waits)
     f.dctcp_waits_least, f.dctcp_waits_most = (
         pick(waits, key=lambda wait: wait.middle_value) for pick in (min, max)
     )
     f.dctcp_use = percent(mean(groups[usual], "utilisation"))
-    f.dctcp_alone = table(
+    f.dctcp_table = table(
         ("router up", "round trip", "runs", "DCTCP's wait (ms)", "link in use"),
         (
             (
@@ -308,14 +328,15 @@ def _dualpi2_shares(f: Facts, runs: Sequence[Result]) -> None:
     least, most = EVEN
     usual = DUALPI2_AT.index({"router_up_mbit": 40, "rtt_ms": 40})
     f.dctcp_shares_evenly = agreed(judge(share, least=least, most=most) for share in shares)
-    f.dctcp_share = shares[usual]
+    f.share_ratio, f.share_ratios = shares[usual], _middles(shares)
+    f.share_runs = whole(len(groups[usual]))
     f.dctcp_share_least, f.dctcp_share_most = (
         pick(shares, key=lambda share: share.middle_value) for pick in (min, max)
     )
     f.dctcp_beside, f.cubic_beside = (
         mbit(mean(groups[usual], f"{node}_goodput_bps")) for node in ("laptop", "phone")
     )
-    f.dctcp_and_cubic = table(
+    f.share_table = table(
         ("router up", "round trip", "runs", "DCTCP's goodput over CUBIC's", "DCTCP waits (ms)", "CUBIC waits (ms)", "link in use"),
         (
             (
@@ -345,7 +366,7 @@ def _by_default(f: Facts, runs: Sequence[Result]) -> None:
     f.default_ping = Interval.of_mean(_pings(fq_codel), "ms")
     f.default_fifo_ping = Interval.of_mean(_pings(fifo), "ms")
     f.default_runs = whole(len(fifo))
-    f.by_default = table(
+    f.default_table = table(
         ("router's discipline", "runs", "ping under load (ms)", "drops in the router", "late or lost, to the server"),
         (
             (
@@ -360,39 +381,70 @@ def _by_default(f: Facts, runs: Sequence[Result]) -> None:
     )  # fmt: skip
 
 
-def _percentiles(f: Facts, runs: Sequence[Result]) -> None:
-    """A home's waits by discipline, each run's percentile for one value: the runs of claim 2."""
-    groups = {
-        name: _at(runs, HOME, **setting)
-        for name, setting in (
-            ("fq_codel", {"discipline": "fq_codel"}),
-            ("CAKE", {"discipline": "cake"}),
-            ("CoDel", {"discipline": "codel"}),
-            ("FIFO", USUAL_FIFO),
-        )
+def _homes(f: Facts, runs: Sequence[Result]) -> None:
+    """A full home by discipline, at both pairs of rates, without the flows' start: what each of those who share it got."""
+    for name, home in (("home_table", HOME), ("even_table", EVEN_HOME)):
+        if shown := _by_discipline(runs, home):
+            setattr(f, name, _what_each_got(shown))
+    if shown := _by_discipline(runs, HOME):
+        f.percentiles = table(
+            ("discipline", "runs", "call's median wait (ms)", "its 99th percentile (ms)", "page, median (ms)", "page, 95th percentile (ms)"),
+            (
+                (
+                    name,
+                    whole(len(of)),
+                    *(_median(column(of, value)) for value in PERCENTILES),
+                )
+                for name, of in shown.items()
+            ),
+        )  # fmt: skip
+
+
+def _by_discipline(runs: Sequence[Result], home: Setting) -> dict[str, list[Result]]:
+    """A home's runs by its router's discipline, those that there are."""
+    settings: dict[str, Setting] = {
+        "FIFO": USUAL_FIFO,
+        "CoDel": {"discipline": "codel"},
+        "fq_codel": {"discipline": "fq_codel"},
+        "CAKE": {"discipline": "cake"},
     }
-    shown = {name: of for name, of in groups.items() if of}
-    if not shown:
-        return
-    f.percentiles = table(
-        ("discipline", "runs", "call's median wait (ms)", "its 99th percentile (ms)", "late or lost (%)", "page, median (ms)", "page, 95th percentile (ms)"),
+    groups = {name: _at(runs, home, **setting) for name, setting in settings.items()}
+    return {name: of for name, of in groups.items() if of}
+
+
+def _what_each_got(shown: Mapping[str, Sequence[Result]]) -> Table:
+    """Pings, call, pages and flows, by discipline; a call's packets in percent, goodput in Mbit/s."""
+    return table(
+        ("discipline", "runs", "ping under load (ms)", "its 99th percentile (ms)", "call to the server, late or lost (%)", "to the phone (%)",
+         "page, median (ms)", "goodput up (Mbit/s)", "down (Mbit/s)"),
         (
             (
                 name,
                 whole(len(of)),
+                Interval.of_mean(_pings(of)),
+                Interval.of_mean(column(of, "busy_ping_p99_ms")),
                 *(
-                    _median(column(of, value))
-                    for value in ("server_delay_p50_ms", "server_delay_p99_ms")
+                    Interval.of_mean(percents(of, f"{node}_late_ratio"), within=(0, 100))
+                    for node in ("server", "phone")
                 ),
-                _median(percents(of, "server_late_ratio")),
+                Interval.of_mean(column(of, "phone_transfer_p50_ms")),
                 *(
-                    _median(column(of, value))
-                    for value in ("phone_transfer_p50_ms", "phone_transfer_p95_ms")
+                    Interval.of_mean([rate / 1e6 for rate in column(of, f"{node}_goodput_bps")])
+                    for node in ("laptop", "server")
                 ),
             )
             for name, of in shown.items()
         ),
     )  # fmt: skip
+
+
+def _start(f: Facts, sets: RecordedSets) -> None:
+    """A full home's first seconds by discipline, the set home-start."""
+    shown: dict[str, list[Result]] = {}
+    for run in sets.runs(START):
+        shown.setdefault(name_of(run), []).append(run)
+    f.start_lasts = seconds(param(sets.runs(START)[0], "duration_s"))
+    f.start_table = _what_each_got(shown)
 
 
 def _median(values: Sequence[float], unit: str = "") -> Interval:
