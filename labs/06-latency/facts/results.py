@@ -180,9 +180,9 @@ def _codel(f: Facts, runs: Sequence[Result]) -> None:
     f.codel_waits_least, f.codel_waits_most = (
         pick(waits, key=lambda wait: wait.middle_value) for pick in (min, max)
     )
-    f.codel_use_lost_most = max(lost, key=lambda less: less.middle_value)
+    f.codel_loss_most = max(lost, key=lambda less: less.middle_value)
     f.codel_table = table(
-        ("router up", "round trip", "flows", "runs", "median wait of the call (ms)", "link in use, CoDel", "FIFO", "less by (%)", "p that it is more than 2 % (Holm)"),
+        ("router up", "round trip", "flows", "runs", "median wait of the call", "link in use, CoDel", "FIFO", "less by", "p that it is more than 2 % (Holm)"),
         (
             (
                 set_mbit(setting["router_up_mbit"]),
@@ -295,7 +295,7 @@ def _dualpi2_alone(f: Facts, runs: Sequence[Result]) -> None:
     )
     f.dctcp_use = percent(mean(groups[usual], "utilisation"))
     f.dctcp_table = table(
-        ("router up", "round trip", "runs", "DCTCP's wait (ms)", "link in use"),
+        ("router up", "round trip", "runs", "DCTCP's wait", "link in use"),
         (
             (
                 set_mbit(setting["router_up_mbit"]),
