@@ -244,7 +244,7 @@ say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 # %%
 if "tails" in f:
     shown(f.tails)
-    figure("tails", runs("home-tails"))
+    figure("call-tails", runs("home-tails"))
 if "percentiles" in f:
     shown(f.percentiles)
 
@@ -276,8 +276,8 @@ for name in ("codel_table", "fifo_table", "default_table"):
     if name in f:
         shown(f[name])
 for name in (
-    "codel_keeps_near_target", "codel_uses_the_link_as_well", "cut_tenfold",
-    "dctcp_waits_little", "dctcp_shares_evenly", "default_ends_bufferbloat",
+    "codel_keeps_the_delay_near_its_target", "codel_costs_no_utilisation", "a_tenth_of_the_wait",
+    "dualpi2_keeps_scalable_flows_below_2_ms", "dualpi2_shares_evenly", "a_default_is_enough",
 ):  # fmt: skip
     if name in f:
         say(f"{name}: {f.holds(name)}")

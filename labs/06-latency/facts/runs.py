@@ -16,6 +16,7 @@ FQ_CODEL, CODEL, CAKE, FIFO = 1, 2, 3, 4
 CODEL_10, CODEL_100 = 11, 12
 DCTCP, DCTCP_AND_CUBIC = 21, 22
 NAMES = {"fq_codel": "fq_codel", "codel": "CoDel", "cake": "CAKE", "bfifo": "FIFO", "pfifo": "FIFO", "dualpi2": "DualPI2"}  # fmt: skip
+FIFO_NAMES = ("bfifo", "pfifo")
 PING, CALL, SS = "phone/ping-busy.txt", "server/call.txt", "laptop/ss.txt"
 ROUTER, MODEM, ISP = (f"{node}/qdisc.after.json" for node in ("router", "modem", "isp"))
 # What is in front of a call's bytes on the cable: the headers of UDP, IP and Ethernet.
