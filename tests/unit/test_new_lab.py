@@ -16,6 +16,7 @@ from command_line import ROOT, call_lab, start_lab
 
 from measuretwice.facts import RecordedSets
 from measuretwice.lab import find_labs, load_lab, published_labs, read_lab
+from measuretwice.site.build import prepare_text
 from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.render import Renderer
 
@@ -150,6 +151,21 @@ def test_no_page_shows_a_draft(checkout: Path) -> None:
     facts = checkout / f"labs/{NEXT}-mine/lab.toml"
     facts.write_text(facts.read_text().replace("draft = true\n", ""))
     assert [*published_labs(checkout)] == [*PUBLISHED, "mine"]
+
+
+def test_instructors_see_no_page_of_a_draft(checkout: Path) -> None:
+    """Its notes, slides and plan would quote runs that aren't recorded yet."""
+    call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
+    folder = find_labs(checkout)["mine"].name
+    pages = {f"modules/{folder}/index.md", f"instructors/key/{folder}-notes.md", f"instructors/tuesday/{folder}.md"}  # fmt: skip
+    for name in (*pages, "instructors/map.md"):
+        page = checkout / "docs" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("# A page\n")
+    prepare_text(checkout, checkout / "out")
+    made = {path.relative_to(checkout / "out").as_posix() for path in (checkout / "out").rglob("*.md")}  # fmt: skip
+    assert "instructors/map.md" in made
+    assert not made & pages
 
 
 def test_a_copy_of_a_draft_has_the_next_number(checkout: Path) -> None:

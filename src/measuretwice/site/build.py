@@ -158,7 +158,12 @@ def _files_of_docs(site: Site) -> Iterator[tuple[Path, str]]:
     """Yield the files of docs/ that the site has, each with its name there."""
     root = site.context.root
     shown = {context.lab.folder for context in site.labs}
-    drafts = [f"modules/{at.name}/" for at in find_labs(root).values() if at not in shown]
+    drafts = [
+        f"{place}/{at.name}"
+        for at in find_labs(root).values()
+        if at not in shown
+        for place in ("modules", KEY, f"{INSTRUCTORS}/tuesday")
+    ]
     left_out = ["includes/", "layouts/", *drafts]
     if not site.context.instructor:
         left_out.append(f"{KEY}/")
