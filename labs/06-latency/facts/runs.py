@@ -15,7 +15,7 @@ from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 FQ_CODEL, CODEL, CAKE, FIFO = 1, 2, 3, 4
 CODEL_10, CODEL_100 = 11, 12
 DCTCP, DCTCP_AND_CUBIC = 21, 22
-NAMES = {"fq_codel": "fq_codel", "codel": "CoDel", "cake": "CAKE", "bfifo": "FIFO", "pfifo": "FIFO", "dualpi2": "DualPI2"}  # fmt: skip
+NAMES = {"fq_codel": "fq_codel", "codel": "CoDel", "cake": "CAKE", "bfifo": "FIFO", "pfifo": "FIFO", "dualpi2": "DualPI2", "pie": "PIE", "fq_pie": "FQ-PIE"}  # fmt: skip
 FIFO_NAMES = ("bfifo", "pfifo")
 PING, CALL, SS = "phone/ping-busy.txt", "server/call.txt", "laptop/ss.txt"
 ROUTER, MODEM, ISP = (f"{node}/qdisc.after.json" for node in ("router", "modem", "isp"))

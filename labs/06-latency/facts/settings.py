@@ -6,6 +6,8 @@ from measuretwice.facts import (
     Facts,
     Number,
     RecordedSets,
+    Table,
+    factor,
     ms,
     percent,
     runs_as_rows,
@@ -14,6 +16,7 @@ from measuretwice.facts import (
     table,
     whole,
 )
+from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import values_for_percentile
 from measuretwice.tcp.model import bdp_bytes, drain_ms
 
@@ -29,7 +32,7 @@ from .runs import (
     set_mbit,
 )
 
-FIRST_TRY = "first-try"
+FIRST_TRY, OWN_QUEUE = "first-try", "own-queue"
 
 
 def set_settings(f: Facts, sets: RecordedSets) -> None:
@@ -40,6 +43,8 @@ def set_settings(f: Facts, sets: RecordedSets) -> None:
     _samples_needed(f)
     if sets.is_recorded(FIRST_TRY):
         _first_try(f, sets)
+    if sets.is_recorded(OWN_QUEUE):
+        _own_queue(f, sets)
 
 
 def _settings(f: Facts, sets: RecordedSets) -> None:
@@ -132,7 +137,25 @@ def _samples_needed(f: Facts) -> None:
 
 
 def _first_try(f: Facts, sets: RecordedSets) -> None:
-    """The first try, a run of each of its trials."""
-    f.first_try = runs_as_rows(
-        sets.runs(FIRST_TRY), {"discipline": name_of, "ping under load": PING_UNDER_LOAD}
-    )
+    """The first try: fq_codel and a FIFO on a router that sends as fast as it can, a run of each."""
+    f.first_try = _pings(sets, FIRST_TRY)
+    factor_of = factor(*_fifo_and_fq_codel(sets, FIRST_TRY), "busy_ping_mean_ms")
+    f.first_try_factor = Number(factor_of)
+    f.first_try_is_alike = 0.9 < factor_of < 1.1
+
+
+def _own_queue(f: Facts, sets: RecordedSets) -> None:
+    """The first try's second step: the same on a router that sends more slowly than the link, a run of each."""
+    f.own_queue = _pings(sets, OWN_QUEUE)
+    factor_of = factor(*_fifo_and_fq_codel(sets, OWN_QUEUE), "busy_ping_mean_ms")
+    f.own_queue_factor = Number(factor_of, digits=2)
+    f.own_queue_differs = factor_of > 2
+
+
+def _fifo_and_fq_codel(sets: RecordedSets, name: str) -> tuple[Result, Result]:
+    return sets.run(name, trial=FIFO), sets.run(name, trial=FQ_CODEL)
+
+
+def _pings(sets: RecordedSets, name: str) -> Table:
+    cells = {"discipline": name_of, "ping under load": PING_UNDER_LOAD}
+    return runs_as_rows(_fifo_and_fq_codel(sets, name), cells)
