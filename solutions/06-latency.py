@@ -157,7 +157,8 @@ both(
 # ## Question 6: time
 #
 # *Full marks.* The last sample of ss and the first answer to a ping, with their times; the flows' own round trip contradicts
-# the pings; a check such as: the first answer's time is below the last sample's.
+# the pings; a check such as: the first answer's time is below the last sample's. A probe also misses the load on another path, in another
+# class, or where it begins before the flows and ends as they reach the link's rate.
 
 # %%
 late = f.case("after-the-load")
@@ -174,12 +175,15 @@ both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_
 #
 # *Full marks.* The rate over the number of flows, the call counted; the call's rate with 42 B of headers; a run or two with a smaller
 # `call_bytes`, on both sides of where the call gets along with its share. A ping's packets are few, so its queue is always empty.
+# Whatever a flow sends above its share can't arrive: that part of its packets is lost, and a full queue delays the rest.
 
 # %%
 apart = f.case("probe-apart")
 say(
     f"An even share is {apart.fair_share}, and the call sends {apart.call_rate_with_headers}, headers included."
 )
+lost = 1 - apart.fair_share.value / apart.call_rate_with_headers.value
+say(f"At least {lost:.0%} of its packets must be lost; {apart.lost_up} were.")
 share_bytes = (
     apart.fair_share.value
     * 1e6

@@ -48,15 +48,16 @@ TENFOLD, HELPS = 10.0, 1.5
 SCALABLE_MOST_MS, EVEN = 2.0, (0.5, 2.0)
 
 # Claim 1: the usual setting, then five that differ from it in one thing; the last is a home, with flows both ways.
-HOME = "home"
+HOME, EVEN_HOME = "home", "even-home"
 CODEL_SETS = ("codel", "codel-100-mbit", "codel-100-ms", "codel-1-flow", "codel-16-flows", HOME)
 # Claim 2: a set with a FIFO, and one of the same home with fq_codel and CAKE. The third is the usual.
 FIFO_SETS = (
     ("home-fifo-100-packets", HOME), ("home-fifo-256-kb", HOME), (HOME, HOME), ("home-fifo-1000-packets", HOME),
-    ("even-home", "even-home"),
+    (EVEN_HOME, EVEN_HOME),
 )  # fmt: skip
 USUAL_FIFO = FIFO_SETS.index((HOME, HOME))
 FAIR = ("fq_codel", "cake")
+ORDER = ("bfifo", "codel", *FAIR)
 # Claim 3: DCTCP alone, and beside CUBIC; the first is the usual setting.
 DCTCP_SETS = ("dctcp", "dctcp-10-mbit", "dctcp-100-mbit", "dctcp-10-ms")
 SHARE_SETS = tuple(name.replace("dctcp", "dctcp-and-cubic") for name in DCTCP_SETS)
@@ -74,7 +75,8 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
         (_dctcp, DCTCP_SETS),
         (_shares, SHARE_SETS),
         (_by_default, [BY_DEFAULT]),
-        (_homes, [HOME, "even-home"]),
+        (_homes, [HOME]),
+        (_even_homes, [EVEN_HOME]),
         (_start, [START]),
         (_tails, [TAILS]),
     ):
@@ -336,9 +338,9 @@ def _by_default(f: Facts, sets: RecordedSets) -> None:
 
 
 def _homes(f: Facts, sets: RecordedSets) -> None:
-    """A full home by discipline, without the flows' start, at both pairs of rates: what each of those who share it got."""
-    home, even = (_by_discipline(sets, name) for name in (HOME, "even-home"))
-    f.home_table, f.even_table = _what_each_got(home), _what_each_got(even)
+    """A full home by discipline, without the flows' start: what each of those who share it got."""
+    home = _by_discipline(sets, HOME)
+    f.home_table = _what_each_got(home)
     f.percentiles = table(
         ("discipline", "runs", "call's median wait (ms)", "its 99th percentile (ms)", "page, median (ms)", "page, 95th percentile (ms)"),
         (
@@ -346,6 +348,11 @@ def _homes(f: Facts, sets: RecordedSets) -> None:
             for name, of in home.items()
         ),
     )  # fmt: skip
+
+
+def _even_homes(f: Facts, sets: RecordedSets) -> None:
+    """The same home with 50 Mbit/s in both directions, the set even-home."""
+    f.even_table = _what_each_got(_by_discipline(sets, EVEN_HOME))
 
 
 def _start(f: Facts, sets: RecordedSets) -> None:
@@ -357,7 +364,9 @@ def _start(f: Facts, sets: RecordedSets) -> None:
 def _by_discipline(sets: RecordedSets, name: str) -> dict[str, list[Result]]:
     """A home's runs by its router's discipline, the FIFO first."""
     groups: dict[str, list[Result]] = {}
-    for run in sorted(sets.runs(name), key=lambda run: (-run.trial, run.seed)):
+    for run in sorted(
+        sets.runs(name), key=lambda run: (ORDER.index(run.params["discipline"]), run.seed)
+    ):
         groups.setdefault(name_of(run), []).append(run)
     return groups
 
