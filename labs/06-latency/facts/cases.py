@@ -69,7 +69,7 @@ def set_cases(f: Facts, sets: RecordedSets) -> None:
 
 
 def _of_both(f: Facts, case: str, broken: Result, fixed: Result) -> None:
-    """What every case says of its two runs."""
+    """Of each case, its two runs."""
     f.trial = Number(broken.trial)
     f.lasts = seconds(param(broken, "duration_s"))
     f.rtt = ms(param(broken, "rtt_ms"))
@@ -93,13 +93,13 @@ def _of_both(f: Facts, case: str, broken: Result, fixed: Result) -> None:
 
 
 def _counters(case: str, stage: str, file: str, **where: Any) -> Excerpt:
-    """A queue's own counters after a run."""
+    """Return a queue's own counters after a run."""
     keys = FQ_CODEL_KEYS if file == ROUTER else FIFO_KEYS
     return excerpt(f"{case}-{stage}", file, where=where, keys=keys)
 
 
 def _drops(sets: RecordedSets, file: str, **having: Any) -> Callable[[Result], Number]:
-    """What shows in a table how many packets a queue dropped."""
+    """Return what shows in a table how many packets a queue dropped."""
     return lambda run: whole(sets.raw_object(run, file, **having)["drops"])
 
 

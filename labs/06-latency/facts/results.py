@@ -5,6 +5,7 @@ A run is one value. A claim has facts once all of its sets are recorded.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -91,12 +92,12 @@ def _of(sets: RecordedSets, name: str, *disciplines: str) -> list[Result]:
 
 
 def _waits(runs: Sequence[Result]) -> list[float]:
-    """How much longer than on the idle path pings took while the flows ran, in ms, a value a run."""
+    """Return how much longer than on the idle path pings took while the flows ran, in ms, a value a run."""
     return [measured(run, "busy_ping_mean_ms") - measured(run, "path_rtt_ms") for run in runs]
 
 
 def _pings(runs: Sequence[Result]) -> list[float]:
-    """How long pings took while the flows ran, in ms, a value a run."""
+    """Return how long pings took while the flows ran, in ms, a value a run."""
     return column(runs, "busy_ping_mean_ms")
 
 
@@ -134,12 +135,12 @@ def _codel(f: Facts, sets: RecordedSets) -> None:
         [a - b for a, b in zip(*(column(of, "utilisation") for of in (fifo, codel)), strict=True)]
         for codel, fifo in pairs
     ]
-    little, much = (two_samples.holm([chance(each) for each in less]) for chance in (_is_little, _is_much))  # fmt: skip
+    little, much = (two_samples.holm([chance(of_pairs) for of_pairs in less]) for chance in (_is_little, _is_much))  # fmt: skip
     f.codel_costs_no_utilisation = agreed(
         True if p_little < SIGNIFICANT else False if p_much < SIGNIFICANT else None
         for p_little, p_much in zip(little, much, strict=True)
     )
-    lost = [Interval.of_mean([100 * part for part in each], "%", 2) for each in less]
+    lost = [Interval.of_mean([100 * part for part in of_pairs], "%", 2) for of_pairs in less]
     f.codel_delay, f.codel_loss = waits[0], lost[0]
     f.codel_delays, f.codel_losses = _middles(waits), _middles(lost)
     f.codel_delay_least, f.codel_delay_most = _ends(waits)
@@ -183,20 +184,20 @@ def _chance(differences: Sequence[float], limit: float) -> float:
 
 
 def _flows(run: Result) -> str:
-    """How many flows a run has in each direction."""
+    """Return how many flows a run has in each direction."""
     up, down = (round(param(run, f"{way}_flows")) for way in ("up", "down"))
     return f"{up} up, {down} down" if down else f"{up} up"
 
 
 def _tenfold(f: Facts, sets: RecordedSets) -> None:
-    """How long pings wait behind a FIFO, over fq_codel and over CAKE, with the same seeds: two homes, FIFOs of four sizes."""
+    """Waits of pings behind a FIFO, over fq_codel and over CAKE, with the same seeds: two homes, FIFOs of four sizes."""
     groups = [
         (_of(sets, name, *FIFO_NAMES), [_of(sets, home, fair) for fair in FAIR])
         for name, home in FIFO_SETS
     ]
     ratios = [[_ratio(_waits(fifo), _waits(of)) for of in fair] for fifo, fair in groups]
     pings = [[_ratio(_pings(fifo), _pings(of)) for of in fair] for fifo, fair in groups]
-    every, every_ping = ([one for each in of for one in each] for of in (ratios, pings))
+    every, every_ping = ([*itertools.chain(*by_home)] for by_home in (ratios, pings))
     f.home_runs = whole(len(groups[USUAL_FIFO][0]))
     f.a_tenth_of_the_wait = _tenth(every)
     f.a_tenth_of_the_whole_ping = _tenth(every_ping)
@@ -229,7 +230,7 @@ def _tenfold(f: Facts, sets: RecordedSets) -> None:
 
 
 def _tenth(ratios: Sequence[Interval]) -> Judgement:
-    """Whether a FIFO's is ten times each of the others', at each setting."""
+    """Return whether a FIFO's is ten times each of the others', at each setting."""
     return agreed(judge(ratio, least=TENFOLD) for ratio in ratios)
 
 
@@ -244,7 +245,7 @@ def _room(fifo: Result) -> Number:
 
 
 def _flows_wait(runs: Sequence[Result], of: str = "rtt_mean_ms") -> list[float]:
-    """How much longer than on the idle path flows' own round trips took, in ms, a value a run."""
+    """Return how much longer than on the idle path flows' own round trips took, in ms, a value a run."""
     return [measured(run, of) - measured(run, "path_rtt_ms") for run in runs]
 
 

@@ -34,7 +34,7 @@ def name_of(run: Result) -> str:
 
 
 def room_takes(params: Mapping[str, Any], room: str, rate: str) -> Number:
-    """How long the last packet of a full queue waits, by the names of two parameters: its room and its rate."""
+    """Return how long the last packet of a full queue waits, by the names of two parameters: its room and its rate."""
     size_bytes = params[room] * (USUAL_FRAME_BYTES if room.endswith("_packets") else 1)
     return ms(drain_ms(size_bytes, params[rate]), 3)
 
@@ -45,7 +45,7 @@ def set_mbit(rate_mbit: float) -> Number:
 
 
 def call_mbit(run: Result) -> float:
-    """What a call sends in a direction, with the headers that the link carries, in Mbit/s."""
+    """Return what a call sends in a direction, with the headers that the link carries, in Mbit/s."""
     packet_bytes = param(run, "call_bytes") + UDP_HEADERS_BYTES
     return 8e-3 * packet_bytes / param(run, "call_interval_ms")
 

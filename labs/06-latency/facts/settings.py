@@ -48,7 +48,7 @@ def set_settings(f: Facts, sets: RecordedSets) -> None:
 
 
 def _settings(f: Facts, sets: RecordedSets) -> None:
-    """What trials 1 (a full home), 4 (its FIFO), 11 (flows in one direction) and 21 (DCTCP) are set to."""
+    """Settings of trials 1 (a full home), 4 (its FIFO), 11 (flows in one direction) and 21 (DCTCP) are set to."""
     home, fifo = sets.trial(FQ_CODEL), sets.trial(FIFO)
     f.link_up, f.link_down = (set_mbit(home[f"link_{way}_mbit"]) for way in ("up", "down"))
     f.router_up, f.router_down = (set_mbit(home[f"router_{way}_mbit"]) for way in ("up", "down"))
@@ -127,7 +127,7 @@ def _trials(f: Facts, sets: RecordedSets) -> None:
 
 
 def _samples_needed(f: Facts) -> None:
-    """How many independent values a percentile needs before there is a 95 % interval at all."""
+    """Numbers of independent values that a percentile needs before there is a 95 % interval at all."""
     needed = {share: values_for_percentile(share) for share in (0.5, 0.95, 0.99, 0.999)}
     f.samples_median, f.samples_p95, f.samples_p99, f.samples_p999 = map(whole, needed.values())
     f.samples_needed = table(
