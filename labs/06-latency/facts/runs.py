@@ -23,7 +23,7 @@ ROUTER, MODEM, ISP = (f"{node}/qdisc.after.json" for node in ("router", "modem",
 UDP_HEADERS_BYTES = 8 + 20 + 14
 # What tables show of a run.
 PING_UNDER_LOAD, FLOWS_RTT = cell("busy_ping_mean_ms", ms), cell("rtt_mean_ms", ms)
-ROUTERS_WAIT = cell("queue_delay_mean_ms", ms)
+ROUTERS_WAIT = cell("queue_delay_mean_ms", lambda wait_ms: ms(wait_ms, 3))
 BAD_UP, BAD_DOWN = cell("server_late_ratio", percent), cell("phone_late_ratio", percent)
 IN_USE = cell("utilisation", percent)
 
