@@ -175,7 +175,8 @@ both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_
 #
 # *Full marks.* The rate over the number of flows, the call counted; the call's rate with 42 B of headers; a run or two with a smaller
 # `call_bytes`, on both sides of where the call gets along with its share. A ping's packets are few, so its queue is always empty.
-# Whatever a flow sends above its share can't arrive: that part of its packets is lost, and a full queue delays the rest.
+# Whatever a flow sends above its share can't arrive while the others use theirs: that part of its packets is lost, and a full
+# queue delays the rest.
 
 # %%
 apart = f.case("probe-apart")
@@ -183,7 +184,9 @@ say(
     f"An even share is {apart.fair_share}, and the call sends {apart.call_rate_with_headers}, headers included."
 )
 lost = 1 - apart.fair_share.value / apart.call_rate_with_headers.value
-say(f"At least {lost:.0%} of its packets must be lost; {apart.lost_up} were.")
+say(
+    f"So {lost:.0%} of its packets must be lost while all others use their shares; {apart.lost_up} were."
+)
 share_bytes = (
     apart.fair_share.value
     * 1e6
@@ -214,7 +217,7 @@ say(
         f"{100 * share:g}th percentile {intervals.percentile(delays, share):.1f} ms"
         for share in (0.5, 0.95, 0.99)
     )
-    + f". They are worth about {intervals.effective_count(delays):.0f} independent ones."
+    + f". By the correlation of neighbours they count as about {intervals.effective_count(delays):.0f}."
 )
 shown(f.samples_needed)
 both(
