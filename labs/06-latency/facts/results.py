@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 from measuretwice.facts import (
@@ -77,6 +78,7 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
         (_shares, SHARE_SETS),
         (_by_default, [BY_DEFAULT]),
         (_homes, [HOME]),
+        (_a_call_that_waits, [HOME]),
         (_even_homes, [EVEN_HOME]),
         (_start, [START]),
         (_tails, [TAILS]),
@@ -349,6 +351,17 @@ def _homes(f: Facts, sets: RecordedSets) -> None:
             for name, of in home.items()
         ),
     )  # fmt: skip
+
+
+def _a_call_that_waits(f: Facts, sets: RecordedSets) -> None:
+    """The call to the server through fq_codel in a full home: the median of its waits in each of ten runs, in one of which it waits
+    as flows do."""
+    medians = column(_of(sets, HOME, "fq_codel"), "server_delay_p50_ms")
+    usual_ms = statistics.median(medians)
+    waiting = [wait_ms for wait_ms in medians if wait_ms > 5 * usual_ms]
+    f.calls_that_wait = whole(len(waiting))
+    f.call_waits_usually, f.call_waits_most = ms(usual_ms, 3), ms(max(medians), 3)
+    f.one_call_waits_as_flows_do = len(waiting) == 1
 
 
 def _even_homes(f: Facts, sets: RecordedSets) -> None:
