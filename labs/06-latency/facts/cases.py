@@ -62,10 +62,9 @@ def set_cases(f: Facts, sets: RecordedSets) -> None:
         "large-burst": large_burst,
     }
     for case, set_case in cases.items():
-        if sets.is_recorded(f"{case}-broken") and sets.is_recorded(f"{case}-fixed"):
-            of_case, (broken, fixed) = f.case(case), sets.stages(case)
-            _of_both(of_case, case, broken, fixed)
-            set_case(of_case, sets, broken, fixed)
+        of_case, (broken, fixed) = f.case(case), sets.stages(case)
+        _of_both(of_case, case, broken, fixed)
+        set_case(of_case, sets, broken, fixed)
 
 
 def _of_both(f: Facts, case: str, broken: Result, fixed: Result) -> None:

@@ -41,10 +41,8 @@ def set_settings(f: Facts, sets: RecordedSets) -> None:
     _queues(f, sets)
     _trials(f, sets)
     _samples_needed(f)
-    if sets.is_recorded(FIRST_TRY):
-        _first_try(f, sets)
-    if sets.is_recorded(OWN_QUEUE):
-        _own_queue(f, sets)
+    _first_try(f, sets)
+    _own_queue(f, sets)
 
 
 def _settings(f: Facts, sets: RecordedSets) -> None:
