@@ -141,9 +141,9 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 # Downwards more comes than the provider's link carries, and the router's second queue would let all of it through. So
 # the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't fill their own link.
 #
-# *Full marks.* The provider's drops and the router's lack of them; the call to the phone late and the one to the server not;
-# four runs of trial 1, of which those below the link's rate are alike, and the one above it isn't. A per cent less of rate costs
-# a per cent of goodput, and the last one gains all of the wait.
+# *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
+# hardly. Four runs of trial 1: those below the link's rate are alike, and the one above it isn't. Each per cent of rate costs a per
+# cent of goodput. The last one below the link's rate gains all of the wait.
 
 # %%
 counters("shaped-above-broken", "router", "modem", "isp")
@@ -155,9 +155,9 @@ both(
 # %% [markdown]
 # ## Question 6: time
 #
-# *Full marks.* The last sample of ss and the first answer to a ping, with their times; the flows' own round trip contradicts
-# the pings; a check such as: the first answer's time is below the last sample's. A probe also misses the load on another path, in another
-# class, or where it begins before the flows and ends as they reach the link's rate.
+# *Full marks.* The last sample of ss and the first answer to a ping, with their times. The flows' own round trip contradicts
+# the pings. A check: the first answer must come before the last sample. A probe also misses the load on another path, in another
+# class, or where it ends before the flows have reached the link's rate.
 
 # %%
 late = f.case("after-the-load")
@@ -172,9 +172,9 @@ both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_
 #
 # Fair queueing gives each flow that wants it an even share of the router's rate.
 #
-# *Full marks.* The rate over the number of flows, the call counted; the call's rate with 42 B of headers; a run or two with a smaller
-# `call_bytes`, on both sides of where the call gets along with its share. A ping's packets are few, so its queue is always empty.
-# Whatever a flow sends above its share can't arrive while the others use theirs: that part of its packets is lost, and a full
+# *Full marks.* The rate over the number of flows, the call counted. The call's rate with 42 B of headers. A run on each side of the
+# `call_bytes` with which the call gets along with its share. A ping's packets are few, so its queue is always empty.
+# Whatever a flow sends above its share can't arrive while the others use theirs. So that part of its packets is lost, and a full
 # queue delays the rest.
 
 # %%
@@ -205,8 +205,8 @@ both(
 # An interval of a percentile needs at least one value in all likelihood beyond it: with n values the probability that none is
 # there is the share to the power of n.
 #
-# *Full marks.* The five numbers from one file; the share that is late as the line for a report, since it is what is noticed;
-# both numbers of packets; about how many independent packets these are worth, by the correlation of neighbours.
+# *Full marks.* The five numbers from one file. The share that is late is the line for a report, since users notice it. Both numbers
+# of packets, and about how many independent ones these count as, by the correlation of neighbours.
 
 # %%
 delays = delays_to("mean-hides-broken", "server")
@@ -230,8 +230,8 @@ both(
 # %% [markdown]
 # ## Question 9: a burst
 #
-# *Full marks.* The burst from tc.txt, and its bytes over the link's rate; pings by the second, with the seconds in which the bucket
-# was full; for 5 ms the link's rate times 5 ms.
+# *Full marks.* The burst from tc.txt, and its bytes over the link's rate. Pings by the second, with the seconds in which the burst
+# was in the modem. For 5 ms, the link's rate times 5 ms.
 
 # %%
 burst = f.case("large-burst")
@@ -243,10 +243,10 @@ say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 # %% [markdown]
 # ## Question 10: the tail
 #
-# *Full marks.* A figure with a logarithmic axis of 1 - F, or one that shows the slowest hundredth in another way; both orders; one
+# *Full marks.* A figure with a logarithmic axis of 1 - F, or one that shows the slowest hundredth in another way. Both orders. One
 # 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
-# value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine, probably because
-# it shares a queue with an upload, by the hash that sorts flows into queues: who judges by this run alone is wrong about fq_codel.
+# value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine. It probably
+# shares a queue with an upload, by the hash that sorts flows into queues. A report that judges fq_codel by this run alone is wrong.
 
 # %%
 shown(f.tails)
@@ -260,8 +260,8 @@ shown(f.percentiles)
 # answers a mark with a smaller cut. The two together give both kinds about the same rate. DCTCP reacts a little to every mark, so its
 # queue can be kept short without running empty.
 #
-# *Full marks.* Both goodputs with an interval over runs, both waits; the coupling in own words; other rates, round trips, numbers of
-# flows, or short flows as what the runs don't show; and that these are DCTCP's results, on a path with a filter for ECT(0).
+# *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in own words. Other rates, round trips, numbers
+# of flows, or short flows as what the runs don't show. These are DCTCP's results, on a path with a filter for ECT(0).
 
 # %%
 for name in ("dctcp_table", "share_table"):
@@ -271,7 +271,7 @@ for name in ("dctcp_table", "share_table"):
 # ## Question 12: what is reproduced
 #
 # *Full marks.* CoDel's queue and its use of the link depend on flows and round trip. The ratio of waits depends on the FIFO's
-# room, and whoever says ten times has to say of what. DCTCP's wait and its share depend on rate and round trip. fq_codel as a default
+# room, and 'ten times' means nothing without what it is of. DCTCP's wait and its share depend on rate and round trip. fq_codel as a default
 # helps where its host has the narrowest link, and at a home that is the modem. A choice for a home names two rates below
 # the link's, and a value of the student's own.
 

@@ -37,6 +37,7 @@ from measuretwice.runs.result import Result
 from measuretwice.stats import intervals, two_samples
 from measuretwice.stats.distributions import student_cdf
 from measuretwice.stats.intervals import effective_count, percentile
+from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
 from .runs import FIFO_NAMES, name_of, room_takes, set_mbit, stream_to
 
@@ -260,6 +261,12 @@ def _dctcp(f: Facts, sets: RecordedSets) -> None:
     )
     f.dctcp_wait, f.dctcp_waits = waits[0], _middles(waits)
     f.dctcp_wait_least, f.dctcp_wait_most = _ends(waits)
+    slowest_mbit = min(param(of[0], "router_up_mbit") for of in groups)
+    f.slowest_link = set_mbit(slowest_mbit)
+    f.packet_takes_there = ms(drain_ms(USUAL_FRAME_BYTES, slowest_mbit), 2)
+    f.dctcp_waits_longest_there = max(
+        groups, key=lambda of: statistics.fmean(_flows_wait(of))
+    ) is min(groups, key=lambda of: param(of[0], "router_up_mbit"))
     f.dctcp_use = percent(mean(groups[0], "utilisation"))
     f.dctcp_table = table(
         ("router up", "round trip", "runs", "DCTCP's wait", "link in use"),
