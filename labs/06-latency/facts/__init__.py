@@ -5,6 +5,7 @@ from __future__ import annotations
 from measuretwice.facts import Facts, RecordedSets
 
 from .cases import set_cases
+from .readings import set_readings
 from .results import set_results
 from .settings import set_settings
 
@@ -15,4 +16,5 @@ def facts(sets: RecordedSets) -> Facts:
     set_settings(f, sets)
     set_cases(f, sets)
     set_results(f, sets)
+    set_readings(f, sets)
     return f

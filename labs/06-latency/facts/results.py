@@ -37,9 +37,20 @@ from measuretwice.runs.result import Result
 from measuretwice.stats import intervals, two_samples
 from measuretwice.stats.distributions import student_cdf
 from measuretwice.stats.intervals import effective_count, percentile
-from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
-from .runs import FIFO_NAMES, name_of, room_takes, set_mbit, stream_to
+from .runs import (
+    FIFO_NAMES,
+    flows_wait,
+    median_over_runs,
+    name_of,
+    pings_took,
+    pings_wait,
+    ratio_of_pairs,
+    room_takes,
+    runs_of,
+    set_mbit,
+    stream_to,
+)
 
 # Within a factor of two of CoDel's target of 5 ms (RFC 8289); and how much less of the link it may use.
 NEAR_TARGET_MS = (2.5, 10.0)
@@ -87,32 +98,6 @@ def set_results(f: Facts, sets: RecordedSets) -> None:
         set_part(f, sets)
 
 
-def _of(sets: RecordedSets, name: str, *disciplines: str) -> list[Result]:
-    """A set's runs with one of these disciplines, by seed."""
-    runs = [run for run in sets.runs(name) if run.params["discipline"] in disciplines]
-    return sorted(runs, key=lambda run: run.seed)
-
-
-def _waits(runs: Sequence[Result]) -> list[float]:
-    """Return how much longer than on the idle path pings took while the flows ran, in ms, a value a run."""
-    return [measured(run, "busy_ping_mean_ms") - measured(run, "path_rtt_ms") for run in runs]
-
-
-def _pings(runs: Sequence[Result]) -> list[float]:
-    """Return how long pings took while the flows ran, in ms, a value a run."""
-    return column(runs, "busy_ping_mean_ms")
-
-
-def _ratio(upper: Sequence[float], lower: Sequence[float]) -> Interval:
-    """The ratio of pairs: its geometric mean, and the interval of that."""
-    return Interval(*intervals.ratio_of_means(upper, lower), n=len(upper))
-
-
-def _median(values: Sequence[float], unit: str = "") -> Interval:
-    """The median over runs, and its interval by order statistics."""
-    return Interval(*intervals.median_interval(values), unit, n=len(values))
-
-
 def _middles(of: Sequence[Interval]) -> Numbers:
     """The values of several intervals, without their ends."""
     return Numbers.of([interval.middle for interval in of])
@@ -126,8 +111,8 @@ def _ends(of: Sequence[Interval]) -> tuple[Interval, Interval]:
 
 def _codel(f: Facts, sets: RecordedSets) -> None:
     """CoDel and a FIFO of 500 kB with the same seeds: six settings, of which four differ from the first in one thing, and a home."""
-    pairs = [(_of(sets, name, "codel"), _of(sets, name, "bfifo")) for name in CODEL_SETS]
-    waits = [_median(column(codel, "server_delay_p50_ms"), "ms") for codel, _ in pairs]
+    pairs = [(runs_of(sets, name, "codel"), runs_of(sets, name, "bfifo")) for name in CODEL_SETS]
+    waits = [median_over_runs(column(codel, "server_delay_p50_ms"), "ms") for codel, _ in pairs]
     least, most = NEAR_TARGET_MS
     f.codel_runs, f.codel_settings = whole(len(pairs[0][0])), whole(len(pairs))
     f.codel_keeps_the_delay_near_its_target = agreed(
@@ -194,25 +179,29 @@ def _flows(run: Result) -> str:
 def _tenfold(f: Facts, sets: RecordedSets) -> None:
     """Waits of pings behind a FIFO, over fq_codel and over CAKE, with the same seeds: two homes, FIFOs of four sizes."""
     groups = [
-        (_of(sets, name, *FIFO_NAMES), [_of(sets, home, fair) for fair in FAIR])
+        (runs_of(sets, name, *FIFO_NAMES), [runs_of(sets, home, fair) for fair in FAIR])
         for name, home in FIFO_SETS
     ]
-    ratios = [[_ratio(_waits(fifo), _waits(of)) for of in fair] for fifo, fair in groups]
-    pings = [[_ratio(_pings(fifo), _pings(of)) for of in fair] for fifo, fair in groups]
-    every, every_ping = ([*itertools.chain(*by_home)] for by_home in (ratios, pings))
+    ratios = [
+        [ratio_of_pairs(pings_wait(fifo), pings_wait(of)) for of in fair] for fifo, fair in groups
+    ]
+    ping_ratios = [
+        [ratio_of_pairs(pings_took(fifo), pings_took(of)) for of in fair] for fifo, fair in groups
+    ]
+    every, every_ping = ([*itertools.chain(*by_home)] for by_home in (ratios, ping_ratios))
     f.home_runs = whole(len(groups[USUAL_FIFO][0]))
     f.a_tenth_of_the_wait = _tenth(every)
     f.a_tenth_of_the_whole_ping = _tenth(every_ping)
     f.fq_codel_ratio, f.cake_ratio = ratios[USUAL_FIFO]
-    f.fq_codel_whole_ratio, f.cake_whole_ratio = pings[USUAL_FIFO]
+    f.fq_codel_whole_ratio, f.cake_whole_ratio = ping_ratios[USUAL_FIFO]
     f.ratio_least, f.ratio_most = _ends(every)
     f.whole_ratio_least, f.whole_ratio_most = _ends(every_ping)
     fifo, fair = groups[USUAL_FIFO]
     f.fifo_ping, f.fq_codel_ping, f.cake_ping = (
-        Interval.of_mean(_pings(of), "ms") for of in (fifo, *fair)
+        Interval.of_mean(pings_took(of), "ms") for of in (fifo, *fair)
     )
     f.fifo_wait, f.fq_codel_wait, f.cake_wait = (
-        Interval.of_mean(_waits(of), "ms") for of in (fifo, *fair)
+        Interval.of_mean(pings_wait(of), "ms") for of in (fifo, *fair)
     )
     f.fifo_table = table(
         ("router up", "FIFO's room", "takes to empty", "runs", "FIFO's wait", "over fq_codel's", "over CAKE's", "whole pings, over fq_codel's", "over CAKE's"),
@@ -222,11 +211,11 @@ def _tenfold(f: Facts, sets: RecordedSets) -> None:
                 _room(fifo[0]),
                 room_takes(fifo[0].params, _room_name(fifo[0]), "router_up_mbit"),
                 whole(len(fifo)),
-                Interval.of_mean(_waits(fifo), "ms"),
+                Interval.of_mean(pings_wait(fifo), "ms"),
                 *of_waits,
                 *of_pings,
             )
-            for (fifo, _), of_waits, of_pings in zip(groups, ratios, pings, strict=True)
+            for (fifo, _), of_waits, of_pings in zip(groups, ratios, ping_ratios, strict=True)
         ),
     )  # fmt: skip
 
@@ -246,15 +235,10 @@ def _room(fifo: Result) -> Number:
     return whole(param(fifo, name), "packets" if name == "fifo_packets" else "B")
 
 
-def _flows_wait(runs: Sequence[Result], of: str = "rtt_mean_ms") -> list[float]:
-    """Return how much longer than on the idle path flows' own round trips took, in ms, a value a run."""
-    return [measured(run, of) - measured(run, "path_rtt_ms") for run in runs]
-
-
 def _dctcp(f: Facts, sets: RecordedSets) -> None:
     """Four flows of DCTCP behind DualPI2, four settings: the mean of their smoothed round trips, less the idle path's."""
-    groups = [_of(sets, name, "dualpi2") for name in DCTCP_SETS]
-    waits = [Interval.of_mean(_flows_wait(of), "ms") for of in groups]
+    groups = [runs_of(sets, name, "dualpi2") for name in DCTCP_SETS]
+    waits = [Interval.of_mean(flows_wait(of), "ms") for of in groups]
     f.dctcp_runs = whole(len(groups[0]))
     f.dualpi2_keeps_scalable_flows_below_2_ms = agreed(
         judge(wait, most=SCALABLE_MOST_MS) for wait in waits
@@ -263,9 +247,8 @@ def _dctcp(f: Facts, sets: RecordedSets) -> None:
     f.dctcp_wait_least, f.dctcp_wait_most = _ends(waits)
     slowest_mbit = min(param(of[0], "router_up_mbit") for of in groups)
     f.slowest_link = set_mbit(slowest_mbit)
-    f.packet_takes_there = ms(drain_ms(USUAL_FRAME_BYTES, slowest_mbit), 2)
     f.dctcp_waits_longest_there = max(
-        groups, key=lambda of: statistics.fmean(_flows_wait(of))
+        groups, key=lambda of: statistics.fmean(flows_wait(of))
     ) is min(groups, key=lambda of: param(of[0], "router_up_mbit"))
     f.dctcp_use = percent(mean(groups[0], "utilisation"))
     f.dctcp_table = table(
@@ -285,9 +268,10 @@ def _dctcp(f: Facts, sets: RecordedSets) -> None:
 
 def _shares(f: Facts, sets: RecordedSets) -> None:
     """Two flows of DCTCP beside two of CUBIC behind DualPI2, four settings: DCTCP's goodput over CUBIC's, and both waits."""
-    groups = [_of(sets, name, "dualpi2") for name in SHARE_SETS]
+    groups = [runs_of(sets, name, "dualpi2") for name in SHARE_SETS]
     shares = [
-        _ratio(column(of, "laptop_goodput_bps"), column(of, "phone_goodput_bps")) for of in groups
+        ratio_of_pairs(column(of, "laptop_goodput_bps"), column(of, "phone_goodput_bps"))
+        for of in groups
     ]
     least, most = EVEN
     f.share_runs = whole(len(groups[0]))
@@ -298,7 +282,7 @@ def _shares(f: Facts, sets: RecordedSets) -> None:
         mbit(mean(groups[0], f"{node}_goodput_bps")) for node in ("laptop", "phone")
     )
     f.dctcp_wait_beside, f.cubic_wait_beside = (
-        Interval.of_mean(_flows_wait(groups[0], f"{node}_rtt_mean_ms"), "ms")
+        Interval.of_mean(flows_wait(groups[0], f"{node}_rtt_mean_ms"), "ms")
         for node in ("laptop", "phone")
     )
     f.share_table = table(
@@ -310,7 +294,7 @@ def _shares(f: Facts, sets: RecordedSets) -> None:
                 whole(len(of)),
                 share,
                 *(
-                    Interval.of_mean(_flows_wait(of, f"{node}_rtt_mean_ms"), "ms")
+                    Interval.of_mean(flows_wait(of, f"{node}_rtt_mean_ms"), "ms")
                     for node in ("laptop", "phone")
                 ),
                 percent(mean(of, "utilisation")),
@@ -323,13 +307,13 @@ def _shares(f: Facts, sets: RecordedSets) -> None:
 def _by_default(f: Facts, sets: RecordedSets) -> None:
     """A router that sends as fast as it can before a modem's FIFO, the set fast-router: pings' wait with a FIFO on the router,
     over that with fq_codel, with the same seeds."""
-    fifo, fq_codel = (_of(sets, BY_DEFAULT, name) for name in ("bfifo", "fq_codel"))
-    f.default_ratio = _ratio(_waits(fifo), _waits(fq_codel))
+    fifo, fq_codel = (runs_of(sets, BY_DEFAULT, name) for name in ("bfifo", "fq_codel"))
+    f.default_ratio = ratio_of_pairs(pings_wait(fifo), pings_wait(fq_codel))
     f.a_default_is_enough = judge(f.default_ratio, least=HELPS)
     f.default_runs = whole(len(fifo))
     f.default_rate = set_mbit(param(fifo[0], "router_up_mbit"))
     f.default_ping, f.default_fifo_ping = (
-        Interval.of_mean(_pings(of), "ms") for of in (fq_codel, fifo)
+        Interval.of_mean(pings_took(of), "ms") for of in (fq_codel, fifo)
     )
     f.default_table = table(
         ("router's discipline", "runs", "ping under load", "drops in the router, up", "call to the server, late or lost (%)"),
@@ -337,7 +321,7 @@ def _by_default(f: Facts, sets: RecordedSets) -> None:
             (
                 name_of(of[0]),
                 whole(len(of)),
-                Interval.of_mean(_pings(of), "ms"),
+                Interval.of_mean(pings_took(of), "ms"),
                 Number(mean(of, "queue_drops"), digits=2),
                 Interval.of_mean(percents(of, "server_late_ratio"), within=(0, 100)),
             )
@@ -353,7 +337,7 @@ def _homes(f: Facts, sets: RecordedSets) -> None:
     f.percentiles = table(
         ("discipline", "runs", "call's median wait (ms)", "its 99th percentile (ms)", "page, median (ms)", "page, 95th percentile (ms)"),
         (
-            (name, whole(len(of)), *(_median(column(of, value)) for value in PERCENTILES))
+            (name, whole(len(of)), *(median_over_runs(column(of, value)) for value in PERCENTILES))
             for name, of in home.items()
         ),
     )  # fmt: skip
@@ -362,7 +346,7 @@ def _homes(f: Facts, sets: RecordedSets) -> None:
 def _a_call_that_waits(f: Facts, sets: RecordedSets) -> None:
     """The call to the server through fq_codel in a full home: the median of its waits in each of ten runs, in one of which it waits
     as flows do."""
-    medians = column(_of(sets, HOME, "fq_codel"), "server_delay_p50_ms")
+    medians = column(runs_of(sets, HOME, "fq_codel"), "server_delay_p50_ms")
     usual_ms = statistics.median(medians)
     waiting = [wait_ms for wait_ms in medians if wait_ms > 5 * usual_ms]
     f.calls_that_wait = whole(len(waiting))
@@ -400,7 +384,7 @@ def _what_each_got(shown: Mapping[str, Sequence[Result]]) -> Table:
             (
                 name,
                 whole(len(of)),
-                Interval.of_mean(_pings(of)),
+                Interval.of_mean(pings_took(of)),
                 Interval.of_mean(column(of, "busy_ping_p99_ms")),
                 *(
                     Interval.of_mean(percents(of, f"{node}_late_ratio"), within=(0, 100))

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measuretwice.facts import Number, RecordedSets, cell, ms, param, percent
+from measuretwice.facts import (
+    Interval,
+    Number,
+    RecordedSets,
+    cell,
+    column,
+    measured,
+    ms,
+    param,
+    percent,
+)
 from measuretwice.measure.delays import Stream, read_streams
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
+from measuretwice.stats import intervals
 from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
 # Trials by number: a full home by its router's discipline; four flows up through CoDel; DCTCP alone and beside CUBIC.
@@ -57,3 +68,34 @@ def stream_to(sets: RecordedSets, run: Result, node: str) -> Stream:
     assert flows.delays
     with raw_folder(run.run_dir) as raw:
         return next(stream for stream in read_streams(flows.delays, raw) if stream.node == node)
+
+
+def runs_of(sets: RecordedSets, name: str, *disciplines: str) -> list[Result]:
+    """A set's runs with one of these disciplines, by seed."""
+    runs = [run for run in sets.runs(name) if run.params["discipline"] in disciplines]
+    return sorted(runs, key=lambda run: run.seed)
+
+
+def pings_wait(runs: Sequence[Result]) -> list[float]:
+    """Return how much longer than on the idle path pings took while the flows ran, in ms, a value a run."""
+    return [measured(run, "busy_ping_mean_ms") - measured(run, "path_rtt_ms") for run in runs]
+
+
+def pings_took(runs: Sequence[Result]) -> list[float]:
+    """Return how long pings took while the flows ran, in ms, a value a run."""
+    return column(runs, "busy_ping_mean_ms")
+
+
+def ratio_of_pairs(upper: Sequence[float], lower: Sequence[float]) -> Interval:
+    """The ratio of pairs: its geometric mean, and the interval of that."""
+    return Interval(*intervals.ratio_of_means(upper, lower), n=len(upper))
+
+
+def median_over_runs(values: Sequence[float], unit: str = "") -> Interval:
+    """The median over runs, and its interval by order statistics."""
+    return Interval(*intervals.median_interval(values), unit, n=len(values))
+
+
+def flows_wait(runs: Sequence[Result], of: str = "rtt_mean_ms") -> list[float]:
+    """Return how much longer than on the idle path flows' own round trips took, in ms, a value a run."""
+    return [measured(run, of) - measured(run, "path_rtt_ms") for run in runs]
