@@ -32,16 +32,16 @@ def set_readings(f: Facts, sets: RecordedSets) -> None:
 
 def _of_codel(f: Facts, sets: RecordedSets) -> None:
     """CoDel by the number of flows, over a long path, and at a home: the call's median wait, and use of the link less than a FIFO's."""
-    four, fast, far, one, sixteen, home = (
+    four, fast, far, single, sixteen, home = (
         median_over_runs(column(runs_of(sets, name, "codel"), "server_delay_p50_ms"), "ms")
         for name in ("codel", "codel-100-mbit", "codel-100-ms", "codel-1-flow", "codel-16-flows", HOME)
     )  # fmt: skip
-    f.codel_delay_1, f.codel_delay_16, f.codel_delay_home = one, sixteen, home
+    f.codel_delay_1, f.codel_delay_16, f.codel_delay_home = single, sixteen, home
     f.codel_waits_longer_with_more_flows = (
-        one.high_value < four.low_value and four.high_value < sixteen.low_value
+        single.high_value < four.low_value and four.high_value < sixteen.low_value
     )
     f.codel_waits_longest_at_home = home.low_value > max(
-        wait.high_value for wait in (four, fast, far, one)
+        wait.high_value for wait in (four, fast, far, single)
     )
     usual, of_one, of_far, of_home = (
         _loss(sets, name) for name in ("codel", "codel-1-flow", "codel-100-ms", HOME)
