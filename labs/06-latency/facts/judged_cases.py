@@ -79,7 +79,7 @@ def probe_apart(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
         ),
     )
     f.stages = table(
-        ("judged by", "says"),
+        ("judged by", "gives"),
         (
             ("pings, their mean", PING_UNDER_LOAD(broken)),
             ("the call's packets to the server, late or lost", BAD_UP(fixed)),
@@ -121,7 +121,7 @@ def mean_hides(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> N
         ),
     )
     f.stages = table(
-        ("judged by", "says"),
+        ("judged by", "gives"),
         (
             ("pings, their mean", PING_UNDER_LOAD(broken)),
             ("pings, their 99th percentile", cell("busy_ping_p99_ms", ms)(broken)),
