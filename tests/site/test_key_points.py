@@ -46,6 +46,8 @@ COMPUTED = {
     "buffers units": (4.448222, "{:.2f} N"),
     "scale offload-at-scale": (12 * 1448 / 1e3, "some {:.0f} kB"),
     "scale fair-share": (0.03 * 10_000 / 100, "{:.0f}"),
+    "latency mean-hides": (100 * (1 - 0.99**100), "slower in {:.0f} %"),
+    "latency large-burst": (100e6 / 8 / 1e6, "is {:.1f} MB"),
     "queues small-n": (f.ppf(0.975, 4, 4), "a factor of {:.1f} "),
 }
 
@@ -81,7 +83,7 @@ def test_a_word_leaves_the_cards_that_have_it(page: Any, address: str) -> None:
     shown = page.locator(".key-point:visible")
     assert shown.count() == 1
     assert "TCPOFODrop" in shown.inner_text()
-    assert "1 of 40 cases" in page.locator(".key-points__find").inner_text()
+    assert f"1 of {len(CASES)} cases" in page.locator(".key-points__find").inner_text()
     page.fill("#find-key-point", "")
     assert page.locator(".key-point:visible").count() == 0
 
