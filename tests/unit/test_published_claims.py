@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import CheckedParams, published_labs
@@ -46,3 +47,20 @@ def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "labs/claims.toml").write_text('[[claims]]\nid = "a"\n', encoding="utf-8")
     with pytest.raises(UserError, match=r"claims\.toml: claims\.0\.title"):
         read_claims(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.kernel
+@pytest.mark.parametrize("arm", ["a", "b"])
+def test_westwood_s_queue_doesn_t_overflow(tmp_path: Path, arm: str) -> None:
+    """With a limit of 200 packets slow start overflowed it with these two seeds, and the checker blamed the loss ratio."""
+    claim = next(claim for claim in CLAIMS if claim.id == "westwood-wireless")
+    setting = claim.a if arm == "a" else claim.b
+    assert setting
+    changes = {**claim.set, **setting.set}
+    words = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
+    runs = ["--seed", "2", "--repeat", "2", "--out", tmp_path]
+    done = call_lab("run", claim.lab, "--trial", claim.trial, *words, *runs)
+    assert done.returncode == 0, done.stderr
+    checked = call_lab("check", tmp_path)
+    assert checked.stdout.count(": no finding") == 2, checked.stdout
