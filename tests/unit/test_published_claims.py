@@ -49,6 +49,11 @@ def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
         read_claims(tmp_path)
 
 
+def test_each_says_how_long_its_runs_take() -> None:
+    """The page has a column for it, where all do."""
+    assert all(claim.run_s and 0.5 < claim.run_s < 60 for claim in CLAIMS)
+
+
 @pytest.mark.slow
 @pytest.mark.kernel
 @pytest.mark.parametrize("arm", ["a", "b"])

@@ -227,7 +227,7 @@ class ClaimSetting(Strict):
 class PublishedClaim(Strict):
     """A published claim that a lab's network can test: a table of labs/claims.toml, whose first lines explain each key.
 
-    `set` is of both settings; without `b` the mean of `a` alone is compared with what was `published`. `run_s`: seconds of one CPU.
+    `set` is of both settings; without `b` the mean of `a` alone is compared with what was `published`. `run_s`: a run of each together, in seconds of one CPU.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
