@@ -53,6 +53,8 @@ UNPACK_ERRORS = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
     ValueError, ArithmeticError, NotImplementedError, RuntimeError, MemoryError, LookupError,
 )  # fmt: skip
+# What the bytes of an entry raise if they aren't those that were packed.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
 
 
 class Rejected(Exception):
@@ -215,12 +217,17 @@ class Extractor:
             raise QuotaExceeded(f"more than {MAX_FILES} files")
         written = 0
         with open(target, "xb") as file:
-            while piece := content.read(CHUNK):
-                written += len(piece)
-                self._bytes_left -= len(piece)
-                if written > max_bytes or self._bytes_left < 0:
-                    break
-                file.write(piece)
+            try:
+                while piece := content.read(CHUNK):
+                    written += len(piece)
+                    self._bytes_left -= len(piece)
+                    if written > max_bytes or self._bytes_left < 0:
+                        break
+                    file.write(piece)
+            except UNPACK_ERRORS:
+                # What is damaged isn't taken for what was handed in.
+                target.unlink()
+                raise
         if self._bytes_left < 0:
             target.unlink()
             raise QuotaExceeded(f"more than {MAX_BYTES >> 20} MiB, unpacked")
@@ -259,6 +266,8 @@ class Extractor:
                     self._reject(where, error)
                 except QuotaExceeded:
                     raise
+                except DAMAGED:
+                    self._reject(where, "is damaged, so it is left out")
                 except UNPACK_ERRORS as error:
                     self._reject(where, f"can't be unpacked ({type(error).__name__})")
 
