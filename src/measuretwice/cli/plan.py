@@ -72,7 +72,14 @@ from measuretwice.stats.two_samples import MOST_VALUES
 
 # No run that is repeated takes longer, whatever its plan asks for.
 REPEAT_WALL_S = 600.0
-STUDY = click.argument("folder", metavar="FOLDER", type=PATH)
+
+
+def folder_of(_context: object, _option: object, given: Path) -> Path:
+    """Take the path of a plan, as messages name it, for its study's folder."""
+    return given.parent if given.name == PLAN_FILE and not given.is_dir() else given
+
+
+STUDY = click.argument("folder", metavar="FOLDER", type=PATH, callback=folder_of)
 
 
 class InOrder(click.Group):
@@ -148,13 +155,14 @@ def power(
     Given a study's folder alone, all is taken from its plan.toml and its pilots/.
     """
     root = root_folder()
-    if len(pilots) == 1 and (Path(pilots[0]) / PLAN_FILE).is_file() and quantity is None:
+    folder = folder_of(None, None, Path(pilots[0]))
+    if len(pilots) == 1 and (folder / PLAN_FILE).is_file() and quantity is None:
         if equal or compare or matters is not None:
             raise UserError(
-                f"{pilots[0]}: a study's folder has all that in its {PLAN_FILE}, so leave the options out; both above and below "
+                f"{folder}: a study's folder has all that in its {PLAN_FILE}, so leave the options out; both above and below "
                 "in its rule ask whether two settings are the same"
             )
-        planned = _power_of_folder(root, Path(pilots[0]))
+        planned = _power_of_folder(root, folder)
     else:
         if quantity is None or matters is None:
             raise UserError("give --quantity VALUE and --matters D, or a study's folder alone")
@@ -366,7 +374,7 @@ def pack(folder: Path, out: Path | None) -> int:
 
 
 @plan.command("repeat")
-@click.argument("target", metavar="STUDY.zip", type=PATH)
+@click.argument("target", metavar="STUDY.zip", type=PATH, callback=folder_of)
 @click.option(
     "--again",
     type=Runs(),

@@ -262,7 +262,7 @@ def read_study(root: Path, folder: Path, *, is_open: bool = False) -> Study:
     study, problems = parse_study(root, text, may_lack=OPEN if is_open else OPTIONAL)
     if study is None:
         first, *others = problems
-        more = f" (and {len(others)} more; ./lab plan freeze lists them)" if others else ""
+        more = f" (and {len(others)} more; ./lab plan freeze {folder} lists them)" if others else ""
         raise UserError(f"{path}: {first}{more}")
     return study
 
