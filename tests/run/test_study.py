@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import shutil
@@ -126,6 +127,23 @@ def test_power_of_a_study_s_folder_needs_no_number_of_runs_yet(study: Path) -> N
     document = json.loads(done.stdout)
     assert [pilot["name"] for pilot in document["pilots"]] == ["A large", "B small"]
     assert document["needed"][0]["by_pilots"] >= 2
+
+
+def test_power_of_a_ratio_is_said_in_factors() -> None:
+    words = (f"{TWO_ARMS}:1-5", f"{TWO_ARMS}:21-25", "--quantity", "queue_delay_mean_ms")
+    done = lab("power", *words, "--matters", "1.2", "--compare", "ratio")
+    assert "geometric mean" in done.stdout
+    assert "Ratios are compared on a log scale" in done.stdout
+    assert "of the logarithm" not in done.stdout
+    rows = re.findall(r"two-arms:\S+ +5 +([\d.]+) +([\d.]+) +([\d.]+)", done.stdout)
+    assert len(rows) == 2, done.stdout
+    for mean, scatter, limit in rows:
+        assert float(mean) > 5
+        assert 1 < float(scatter) < float(limit) < 2
+    document = json.loads(
+        lab("power", *words, "--matters", "1.2", "--compare", "ratio", "--json").stdout
+    )
+    assert float(rows[0][0]) == pytest.approx(math.exp(document["pilots"][0]["mean"]), rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -192,10 +193,17 @@ def _print_power(out: Console, planned: PowerPlan) -> None:
     logs = planned.compare == "ratio"
     unit = f" ({planned.unit})" if planned.unit and not logs else ""
     out.print(f"{planned.quantity}{unit}", style="bold")
-    of = " of the logarithm" if logs else ""
-    headings = ["pilot", "runs", f"mean{of}", f"deviation{of}", "its upper limit"]
+    shown = math.exp if logs else float
+    words = ["geometric mean", "scatter, a factor of"] if logs else ["mean", "deviation"]
+    headings = ["pilot", "runs", *words, "its upper limit"]
     rows = [
-        [pilot.name, str(pilot.n), f"{pilot.mean:.5g}", f"{pilot.deviation:.3g}", f"{limit:.3g}"]
+        [
+            pilot.name,
+            str(pilot.n),
+            f"{shown(pilot.mean):.5g}",
+            f"{shown(pilot.deviation or 0.0):.3g}",
+            f"{shown(limit):.3g}",
+        ]
         for pilot, limit in zip(planned.pilots, planned.limits, strict=True)
     ]
     terminal.print_rows(out, headings, rows, numeric=range(1, 5))
@@ -207,7 +215,10 @@ def _print_power(out: Console, planned: PowerPlan) -> None:
         for need in planned.needed
     ]
     terminal.print_rows(
-        out, ["power", "by the pilots' deviations", "by the upper limits"], counts, numeric=range(3)
+        out,
+        ["power", "by the pilots' own scatter", "by the upper limits"],
+        counts,
+        numeric=range(3),
     )
     out.print()
     for line in assumptions(planned):

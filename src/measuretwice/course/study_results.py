@@ -205,14 +205,21 @@ def needed_for(planned: PowerPlan) -> str:
 
 def assumptions(planned: PowerPlan) -> list[str]:
     test = "Student's" if len(planned.pilots) == 1 else "Welch's"
+    is_ratio = planned.compare == "ratio"
     lines = [
         f"Power is the probability that the {100 * planned.confidence:g} % interval ({test} t) leaves the limit of your rule "
         "out, if the truth is that far from the limit.",
-        "Assumed: runs are independent, each with its own seed; their values"
-        f"{' are, as logarithms,' if planned.compare == 'ratio' else ' are'} near a normal distribution; later runs scatter as "
+        "Assumed: runs are independent, each with its own seed; "
+        f"{'the logarithms of their values' if is_ratio else 'their values'} are near a normal distribution; later runs scatter as "
         f"the pilots do; {'both settings have' if len(planned.pilots) == 2 else 'there are'} as many runs.",
-        f"The upper limit: the true deviation is below it with {100 * LIMIT_CONFIDENCE:g} % confidence. With few pilots plan by it.",
+        f"The upper limit: the true scatter is below it with {100 * LIMIT_CONFIDENCE:g} % confidence. With few pilots plan by it.",
     ]
+    if is_ratio:
+        lines.insert(
+            0,
+            "Ratios are compared on a log scale, so each mean is a geometric mean, and scatter is a factor. About two runs in three lie "
+            "between the mean divided by it and the mean times it.",
+        )
     if planned.is_without_scatter:
         lines.append(
             "The pilots don't scatter at all: a seed changes nothing in these settings, so one run is worth as much as many, and "
@@ -463,7 +470,7 @@ def analysis_lines(study: Study, analysis: Analysis) -> list[str]:
     from the plan."""
     unit = f" {study.quantity.unit}" if study.quantity.unit else ""
     rule = study.rule
-    scatter = "factor" if rule.compare == "ratio" else "deviation"
+    scatter = "scatter by a factor of" if rule.compare == "ratio" else "deviation"
     mean = "geometric mean" if rule.compare == "ratio" else "mean"
     lines = [study.question, f"{study.quantity.text}{f',{unit}' if unit else ''}:"]
     for sample in analysis.samples:
