@@ -9,12 +9,16 @@ import shlex
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import call_lab
 
+from measuretwice.base.errors import UserError
+from measuretwice.course.artefact import new_folder, opened_artefact
 from measuretwice.course.study_runs import line_changes
 from measuretwice.stats.two_samples import (
     deviation_limit,
@@ -288,11 +292,82 @@ def test_lines_that_changed_stand_where_they_are() -> None:
     ]
 
 
-def test_pilots_with_the_plan_s_seeds_are_named(study: Path) -> None:
+def test_a_plan_with_its_pilots_seeds_isn_t_frozen(study: Path) -> None:
+    """The same runs would be pilot and data."""
     copy_runs(study / "pilots", (1,), range(11, 12))
     done = lab("freeze", study)
-    assert "Pilots have seeds of the plan (11)" in done.stdout
-    assert "Choose another first_seed, and freeze again" in done.stdout
+    assert done.returncode == 2
+    assert "pilots have seeds of the plan (11)" in done.stderr
+    assert "choose another first_seed, such as 101" in done.stderr
+    assert not (study / "frozen.json").exists()
+    write_study(study, PLAN.replace("first_seed = 11", "first_seed = 101"))
+    assert lab("freeze", study).returncode == 0
+
+
+def test_pilots_made_after_the_freeze_with_its_seeds_are_named(study: Path) -> None:
+    lab("freeze", study)
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    copy_runs(study / "pilots", (2,), range(12, 13))
+    assert "Pilots have seeds of the plan (12)" in lab("freeze", study).stdout
+    assert "Pilots have seeds of the plan (12)" in lab("analyse", study).stdout
+
+
+@pytest.mark.parametrize(
+    ("compare", "matters", "limits", "says"),
+    [
+        ("difference", 0.1, "above = 0.05", ""),
+        ("difference", 0.1, "above = 0.1", ""),
+        ("difference", 0.1, "above = -0.1\nbelow = 0.1", ""),
+        (
+            "difference",
+            0.1,
+            "below = 0.5",
+            "The limit 0.5 is further from 0, where A and B are the same",
+        ),
+        (
+            "difference",
+            0.1,
+            "above = -0.01\nbelow = 0.01",
+            "your limits are only 0.01 from the middle",
+        ),
+        (
+            "difference",
+            0.1,
+            "above = -0.5\nbelow = 0.5",
+            "hold in spite of a difference that matters",
+        ),
+        ("ratio", 1.25, "above = 0.08\nbelow = 0.125", ""),
+        ("ratio", 1.1, "above = 0.9\nbelow = 1.1", ""),
+        ("ratio", 1.2, "above = 2", "The limit 2 is further from 1, where A and B are the same"),
+        ("ratio", 1.2, "above = 1.0\nbelow = 1.05", "your limits are only a factor of 1.025"),
+    ],
+)
+def test_limits_that_contradict_what_matters_are_named(
+    study: Path, compare: str, matters: float, limits: str, says: str
+) -> None:
+    text = PLAN.replace("matters = 0.1", f"matters = {matters}").replace("above = 0.05", limits)
+    write_study(study, text.replace('"difference"', f'"{compare}"'))
+    done = lab("freeze", study)
+    assert done.returncode == 0, said(done)
+    remark = done.stdout.split("that matters: ")[1].split("\n\n")[0].split("\n")[1:]
+    assert (says in remark[0]) if says else remark == [], remark
+    again = lab("freeze", study).stdout
+    assert says in again
+
+
+def test_a_plan_s_own_path_is_its_study(tmp_path: Path) -> None:
+    """Messages name it, so whoever copies it from there means the folder."""
+    path = tmp_path / "mine" / "plan.toml"
+    assert lab("new", path, "--lab", "buffers").returncode == 0
+    assert path.is_file()
+    done = lab("analyse", path)
+    assert f"./lab plan freeze {path.parent} lists them" in done.stderr
+    copy_runs(path.parent / "pilots", (1, 2), range(1, 4))
+    write_study(path.parent)
+    assert lab("power", path).returncode == 0
+    assert lab("freeze", path).returncode == 0
+    assert lab("diff", path).returncode == 0
+    assert (path.parent / "frozen.json").is_file()
 
 
 def test_a_study_without_a_frozen_version_isn_t_packed(study: Path) -> None:
@@ -452,6 +527,78 @@ def test_a_pack_holds_all_that_others_need_and_nothing_hidden(study: Path) -> No
     assert "./lab run buffers --trial 1" in readme
 
 
+def test_a_pack_says_what_it_lacks(study: Path) -> None:
+    lab("freeze", study)
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    shutil.rmtree(study / "runs/buffers/trial-02-seed15")
+    lab("analyse", study)
+    write_study(study, PLAN.replace("above = 0.05", "above = 0.0"))
+    done = lab("pack", study)
+    assert done.returncode == 0
+    missing = "1 of the plan's 10 runs is missing (B trial 2 seed 15)"
+    changed = "the plan was changed after it was frozen on 2025-11-20 00:00:00 UTC, and the change is not frozen"
+    assert done.stderr == f"lab: {missing}\nlab: {changed}; ./lab plan diff lists how\n"
+    with zipfile.ZipFile(study.with_suffix(".zip")) as archive:
+        readme = archive.read("study/README.md").decode()
+    assert "\n\nWhen it was packed:\n\n- 1 of the plan" in readme
+    assert "\n- the plan was changed after it was frozen on 2025-11-20" in readme
+
+
+def test_a_pack_that_lacks_nothing_warns_of_nothing(study: Path) -> None:
+    lab("freeze", study)
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    lab("analyse", study)
+    done = lab("pack", study)
+    assert done.stderr == ""
+    with zipfile.ZipFile(study.with_suffix(".zip")) as archive:
+        readme = archive.read("study/README.md").decode()
+    assert "When it was packed" not in readme
+    assert "\n\n\n" not in readme
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("plan.toml", "expected one study with a plan.toml, and there are none; "),
+        ("frozen.json", ""),
+        ("runs/buffers/trial-01-seed11/plan.json", ""),
+    ],
+)
+def test_a_flipped_byte_in_an_archive_is_named_with_its_file(
+    study: Path, name: str, says: str
+) -> None:
+    lab("freeze", study)
+    copy_runs(study / "runs", (1, 2), range(11, 16))
+    lab("analyse", study)
+    lab("pack", study)
+    packed = study.with_suffix(".zip")
+    content = bytearray(packed.read_bytes())
+    with zipfile.ZipFile(packed) as archive:
+        entry = archive.getinfo(f"study/{name}")
+    content[entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2] ^= 0x10
+    packed.write_bytes(content)
+    with opened(packed) as (folder, message):
+        assert f"{packed}:study/{name}: is damaged, so it is left out" in message
+        assert says in message
+        assert folder is None or not (folder / name).exists()
+
+
+@contextmanager
+def opened(packed: Path) -> Iterator[tuple[Path | None, str]]:
+    """A study's archive laid open as `repeat` does it, without its runs; no folder where it has no plan."""
+    try:
+        with opened_artefact(packed) as (folder, refused):
+            yield folder, "; ".join(refused)
+    except UserError as error:
+        yield None, str(error)
+
+
+def test_each_repetition_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    assert new_folder(tmp_path) == tmp_path / "again-1"
+    (tmp_path / "again-1").mkdir()
+    assert new_folder(tmp_path) == tmp_path / "again-2"
+
+
 @pytest.mark.parametrize(
     ("files", "says"),
     [
@@ -492,7 +639,9 @@ def test_a_study_from_its_plan_to_its_verdict_with_real_runs(tmp_path: Path) -> 
     assert document["because"] == ""
     assert all(run["value"] > 0.3 for run in document["runs"])
     # Somebody else repeats it: with the same seeds and with new ones.
-    assert call_lab("plan", "pack", folder).returncode == 0
+    packed = call_lab("plan", "pack", folder)
+    assert packed.returncode == 0
+    assert packed.stderr == ""
     theirs = folder.with_name("a study.zip")
     done = call_lab("plan", "repeat", theirs, "--again", "1", "--fresh-seeds", "2", "--json")
     found = json.loads(done.stdout)
@@ -500,6 +649,14 @@ def test_a_study_from_its_plan_to_its_verdict_with_real_runs(tmp_path: Path) -> 
     assert marks.pop("new seeds give the same verdict") in "x "
     assert set(marks.values()) == {"x"}, found
     assert "1 of 1 runs that were run again have the same bytes" in marks
+    # Again, into the folder of the study's own runs: none of them is lost, nor those of the first time.
+    before = {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*")}
+    done = call_lab("plan", "repeat", theirs, "--again", "all", "--out", folder / "runs")
+    assert "/runs/again-1.\n" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in before if path.is_file()} == {
+        path: moment for path, moment in before.items() if path.is_file()
+    }
+    shutil.rmtree(folder / "runs/again-1")
     # A run whose raw files were changed is no run of its plan.
     raw = next((folder / "runs").rglob("ss.txt"))
     raw.write_text(raw.read_text().replace("cubic", "reno_"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,18 +16,22 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_bytes, write_json, write_text
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
-from measuretwice.cli.run import measure_jobs, remove_runs
+from measuretwice.cli.run import measure_jobs
 from measuretwice.course.artefact import (
     ANALYSIS,
     Evidence,
-    badges,
+    analysis_markdown,
+    by_first_version,
     checklist,
     compare_analysis,
     fresh_study,
+    groups_of,
     is_same,
     job_again,
+    new_folder,
     opened_artefact,
     pack_study,
+    repeated_lines,
     runs_to_repeat,
     why_not_again,
 )
@@ -48,7 +51,6 @@ from measuretwice.course.study_results import (
     PowerPlan,
     analyse,
     analysis_lines,
-    analysis_markdown,
     assumptions,
     document_of,
     needed_for,
@@ -56,15 +58,17 @@ from measuretwice.course.study_results import (
     power_of_study,
 )
 from measuretwice.course.study_runs import (
-    Version,
     commands_for,
     difference_lines,
     difference_of,
     existing_lines,
     freeze,
+    limits_lines,
     measured_runs,
     read_frozen,
     read_pilot,
+    same_seeds_lines,
+    that_matters,
     when_frozen,
 )
 from measuretwice.execute.batch import Batch, open_batch
@@ -234,7 +238,7 @@ def _count(number: int | None) -> str:
 def freeze_plan(folder: Path) -> int:
     """Check that the plan is complete, and keep it as it is, with a digest, the date and the runs that exist already.
 
-    A later freeze adds a version, and the first one stays. Exit status: 2 if something is missing.
+    A later freeze adds a version, and the first one stays. Exit status: 2 if something is missing, or if pilots have the plan's seeds.
     """
     root = root_folder()
     study, problems = parse_study(root, read_text_of(folder / PLAN_FILE, "a study's plan"))
@@ -246,10 +250,11 @@ def freeze_plan(folder: Path) -> int:
     out = terminal.console(sys.stdout)
     if version is None:
         last = read_frozen(folder).versions[-1]
-        out.print(
-            f"{folder / PLAN_FILE}: frozen already, {when_frozen(last)}, SHA-256 {last.sha256}",
-            soft_wrap=True,
+        already = (
+            f"{folder / PLAN_FILE}: frozen already, {when_frozen(last)}, SHA-256 {last.sha256}"
         )
+        for line in (already, *limits_lines(study), *same_seeds_lines(root, study, folder)):
+            out.print(line, soft_wrap=True, markup=False)
         return 0
     again = f" as version {number}; version 1 stays" if number > 1 else ""
     lines = [
@@ -259,7 +264,8 @@ def freeze_plan(folder: Path) -> int:
         "",
         f"The rule: {study.rule.in_words}.",
         f"You would give the claim up if: {study.refuted_by}",
-        f"The smallest difference that matters: {_that_matters(study)}",
+        f"The smallest difference that matters: {that_matters(study)}",
+        *limits_lines(study),
         "",
         *existing_lines(root, study, version, read_frozen(folder).versions[0]),
         *_planned_power(root, study, folder),
@@ -271,13 +277,6 @@ def freeze_plan(folder: Path) -> int:
     for line in lines:
         out.print(line, soft_wrap=True, markup=False)
     return 0
-
-
-def _that_matters(study: Study) -> str:
-    """Return the smallest difference with its unit; of a ratio it is a factor, which has none."""
-    if study.rule.compare == "ratio":
-        return f"a factor of {study.matters:g}"
-    return f"{study.matters:g} {study.quantity.unit}".rstrip()
 
 
 def _planned_power(root: Path, study: Study, folder: Path) -> list[str]:
@@ -340,7 +339,7 @@ def analyse_study(folder: Path, places: tuple[Path, ...], earlier: bool, as_json
     document = document_of(study, analysis, versions)
     lines = [
         *analysis_lines(study, analysis),
-        *_by_first_version(root, study, folder, versions, places, earlier),
+        *by_first_version(root, study, folder, versions, places, earlier),
     ]
     write_json(folder / f"{ANALYSIS}.json", document)
     write_text(folder / f"{ANALYSIS}.md", analysis_markdown(study, versions, lines))
@@ -353,33 +352,17 @@ def analyse_study(folder: Path, places: tuple[Path, ...], earlier: bool, as_json
     return 1 if analysis.verdict == "can't tell" else 0
 
 
-def _by_first_version(
-    root: Path,
-    study: Study,
-    folder: Path,
-    versions: Sequence[Version],
-    places: Sequence[Path],
-    earlier: bool,
-) -> list[str]:
-    """Return what the plan as it was first frozen gives of the same runs, where it was changed since."""
-    if not versions or versions[0].text == study.text:
-        return []
-    first, _ = parse_study(root, versions[0].text)
-    if first is None:
-        return ["By the plan as it was first frozen: it can't be read any more"]
-    analysis = analyse(root, first, folder, places=places, earlier=earlier)
-    because = f": {analysis.because}" if analysis.because else ""
-    return [f"By the plan as it was first frozen: {analysis.verdict}{because}"]
-
-
 @plan.command("pack")
 @STUDY
 @click.option("--out", type=PATH, metavar="FILE.zip", help="Where to write.  [default: FOLDER.zip]")
 def pack(folder: Path, out: Path | None) -> int:
     """Pack a study that is frozen and analysed, with its runs, for somebody who repeats it."""
-    study = read_study(root_folder(), folder)
+    root = root_folder()
+    study = read_study(root, folder)
     target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
-    write_bytes(target, pack_study(study, folder, read_frozen(folder).versions))
+    packed, warnings = pack_study(root, study, folder, read_frozen(folder).versions)
+    write_bytes(target, packed)
+    terminal.complain(warnings)
     print(f"{target}: hand it over; ./lab plan repeat {target.name} repeats it")
     return 0
 
@@ -403,7 +386,7 @@ def pack(folder: Path, out: Path | None) -> int:
     "--out",
     type=PATH,
     metavar="DIR",
-    help="Folder for the runs.  [default: STUDY-again, next to it]",
+    help="Folder for the runs; what it holds stays.  [default: STUDY-again, next to it]",
 )
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Runs in parallel.  [default: one per CPU]"
@@ -428,7 +411,7 @@ def repeat(
         terminal.complain(refused)
         study = read_study(root, folder)
         analysis = analyse(root, study, folder)
-        unusable = sum(line.startswith("not used: ") for line in analysis.remarks)
+        unusable = len(refused) + sum(line.startswith("not used: ") for line in analysis.remarks)
         authors, consistent = compare_analysis(folder, analysis)
         evidence = Evidence(
             study, read_frozen(folder).versions, analysis, unusable, authors, consistent
@@ -450,6 +433,8 @@ def _run_again(
     jobs: int | None,
     quiet: bool,
 ) -> Evidence:
+    # What lies there from an earlier time stays, and proves nothing now.
+    batch = replace(batch, out=new_folder(batch.out))
     chosen, refused = [], []
     for run in runs_to_repeat(evidence.analysis, wanted):
         if why := why_not_again(root, folder, run, batch):
@@ -463,13 +448,13 @@ def _run_again(
                     ),
                 )
             )
-    # What lies there from an earlier time proves nothing now.
-    remove_runs([job for _, job in chosen])
     _, failures = measure_jobs([job for _, job in chosen], jobs, quiet)
     refused += [str(failure) for failure in failures]
     done = [(run, job) for run, job in chosen if is_finished(job.folder)]
     same = sum(is_same(root, run, job) for run, job in done)
-    return replace(evidence, again=len(done), same=same, refused=tuple(dict.fromkeys(refused)))
+    place = str(terminal.relative(batch.out)) if done else ""
+    refused = list(dict.fromkeys(refused))
+    return replace(evidence, again=len(done), same=same, refused=tuple(refused), place=place)
 
 
 def _run_fresh(
@@ -490,7 +475,7 @@ def _run_fresh(
 
 
 def _print_repeated(evidence: Evidence, as_json: bool) -> None:
-    groups = [("What a machine looked at", checklist(evidence)), *badges(evidence)]
+    groups = groups_of(evidence)
     if as_json:
         document = {
             "verdict": evidence.analysis.verdict,
@@ -500,15 +485,5 @@ def _print_repeated(evidence: Evidence, as_json: bool) -> None:
         print(json.dumps(document, indent=2))
         return
     out = terminal.console(sys.stdout)
-    for text in analysis_lines(evidence.study, evidence.analysis):
-        out.print(text, soft_wrap=True, markup=False)
-    out.print(f"The author's verdict: {evidence.authors or 'none'}")
-    for name, lines in groups:
-        out.print(f"\n{name}")
-        for line in lines:
-            why = f": {line.why}" if line.why else ""
-            out.print(f"  [{line.mark}] {line.what}{why}", soft_wrap=True, markup=False)
-    out.print(
-        "\n[x] as far as a machine can tell, [ ] not shown, [?] only a person can judge",
-        markup=False,
-    )
+    for line in repeated_lines(evidence):
+        out.print(line, soft_wrap=True, markup=False)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -18,14 +19,17 @@ from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError, shortened
 from measuretwice.base.files import pack_zip, read_object
 from measuretwice.course.archives import is_hand_in, lay_open, places_for
-from measuretwice.course.study import PILOTS, PLAN_FILE, RUNS, Study, Verdict
-from measuretwice.course.study_results import Analysis
+from measuretwice.course.study import PILOTS, PLAN_FILE, RUNS, Study, Verdict, parse_study
+from measuretwice.course.study_results import Analysis, analyse, analysis_lines, missing_runs
 from measuretwice.course.study_runs import (
     FROZEN_FILE,
     MeasuredRun,
     Version,
     commands_for,
     digest_of_run,
+    found_runs,
+    is_early,
+    when_frozen,
 )
 from measuretwice.execute.batch import Batch
 from measuretwice.execute.job import Job
@@ -55,7 +59,8 @@ class Line:
 @dataclass(frozen=True)
 class Evidence:
     """What a machine found out of an artefact. `same` of the `again` runs that were run again made the same bytes;
-    `refused` says of others why they couldn't be; `fresh` is the verdict of new seeds, None where there were none."""
+    they are in the folder `place`. `refused` says of others why they couldn't be; `fresh` is the verdict of new seeds, None
+    where there were none."""
 
     study: Study
     versions: tuple[Version, ...]
@@ -66,12 +71,44 @@ class Evidence:
     again: int = 0
     same: int = 0
     refused: tuple[str, ...] = ()
+    place: str = ""
     fresh: Verdict | None = None
     fresh_runs: int = 0
 
 
-def pack_study(study: Study, folder: Path, versions: Sequence[Version]) -> bytes:
-    """Return a zip of a study: its plan, what freeze and analyse wrote, its runs, and a README with the commands.
+def by_first_version(
+    root: Path,
+    study: Study,
+    folder: Path,
+    versions: Sequence[Version],
+    places: Sequence[Path],
+    earlier: bool,
+) -> list[str]:
+    """Return what the plan as it was first frozen gives of the same runs, where it was changed since."""
+    if not versions or versions[0].text == study.text:
+        return []
+    first, _ = parse_study(root, versions[0].text)
+    if first is None:
+        return ["By the plan as it was first frozen: it can't be read any more"]
+    analysis = analyse(root, first, folder, places=places, earlier=earlier)
+    because = f": {analysis.because}" if analysis.because else ""
+    return [f"By the plan as it was first frozen: {analysis.verdict}{because}"]
+
+
+def analysis_markdown(study: Study, versions: Sequence[Version], lines: Sequence[str]) -> str:
+    frozen = (
+        f"Plan frozen {when_frozen(versions[0])}, SHA-256 {versions[0].sha256}"
+        if versions
+        else "Plan not frozen"
+    )
+    return f"# {markdown_text(study.question)}\n\n{frozen}\n\n{fence(chr(10).join(lines))}\n"
+
+
+def pack_study(
+    root: Path, study: Study, folder: Path, versions: Sequence[Version]
+) -> tuple[bytes, list[str]]:
+    """Return a zip of a study, its plan, what freeze and analyse wrote, its runs, and a README with the commands; and a line
+    for each thing that whoever repeats it will miss.
 
     UserError where it isn't frozen, or not analysed: then others couldn't compare.
     """
@@ -90,14 +127,40 @@ def pack_study(study: Study, folder: Path, versions: Sequence[Version]) -> bytes
             hidden = any(part.startswith(".") for part in inside.parts)
             if path.is_file() and not path.is_symlink() and not hidden:
                 files[f"{top}/{inside.as_posix()}"] = path
-    files[f"{top}/{README}"] = _readme(study, top, versions).encode()
-    return pack_zip(files)
+    warnings = _warnings(root, study, folder, versions)
+    files[f"{top}/{README}"] = _readme(study, top, versions, warnings).encode()
+    return pack_zip(files), warnings
 
 
-def _readme(study: Study, top: str, versions: Sequence[Version]) -> str:
+def _warnings(root: Path, study: Study, folder: Path, versions: Sequence[Version]) -> list[str]:
+    """Say which planned runs a study lacks, and that its plan was changed after it was frozen."""
+    lines = []
+    runs = [run for run in found_runs(root, study, folder) if run.place == "run"]
+    there = {(run.setting, run.trial, run.seed) for run in runs}
+    counted = {(run.setting, run.trial, run.seed) for run in runs if not is_early(run, versions[0])}
+    planned = [
+        (setting.letter, *pair) for setting in study.settings for pair in study.planned(setting)
+    ]
+    if missing := [run for run in planned if run not in there]:
+        lines.append(missing_runs(missing, len(planned)))
+    if early := sum(run in there - counted for run in planned):
+        lines.append(
+            f"{early} of the plan's {len(planned)} runs {'was' if early == 1 else 'were'} made before it was frozen"
+        )
+    if versions[0].text != study.text:
+        is_frozen = any(version.text == study.text for version in versions[1:])
+        lines.append(
+            f"the plan was changed after it was frozen on {when_frozen(versions[0])}"
+            f"{'' if is_frozen else ', and the change is not frozen'}; ./lab plan diff lists how"
+        )
+    return lines
+
+
+def _readme(study: Study, top: str, versions: Sequence[Version], warnings: Sequence[str]) -> str:
     settings = "\n".join(f"- {markdown_text(setting.title)}" for setting in study.settings)
     archive = markdown_text(study.archive) if study.archive else "not named yet"
     commands = "\n".join(commands_for(study, Path(top) / RUNS))
+    warned = "".join(f"- {markdown_text(line)}\n" for line in warnings)
     return f"""# {markdown_text(study.question)}
 
 The claim: {markdown_text(study.claim)} ({markdown_text(study.source)})
@@ -106,7 +169,7 @@ The claim: {markdown_text(study.claim)} ({markdown_text(study.source)})
 
 The plan is in {PLAN_FILE}. It was frozen on {versions[0].frozen}, with SHA-256 {versions[0].sha256}.
 The result is in {ANALYSIS}.md, and where the study is archived: {archive}.
-
+{f"{chr(10)}When it was packed:{chr(10)}{chr(10)}{warned}" if warned else ""}
 To repeat it with Measure Twice, give this folder or its archive to
 
 {fence(f"./lab plan repeat {top}.zip")}
@@ -135,7 +198,8 @@ def opened_artefact(target: Path) -> Iterator[tuple[Path, list[str]]]:
         try:
             yield _folder_of_study(place.parent, target), refused
         except UserError as error:
-            raise UserError(str(error).replace(f"{place.parent}/", "")) from None
+            why = str(error).replace(f"{place.parent}/", "")
+            raise UserError("; ".join([why, *refused])) from None
 
 
 def _folder_of_study(folder: Path, target: Path) -> Path:
@@ -206,6 +270,11 @@ def job_again(study: Study, batch: Batch, trial: int, seed: int, letter: str) ->
     return batch.job(trial, seed=seed, changes=dict(setting.changes))
 
 
+def new_folder(place: Path) -> Path:
+    """Return a folder in `place` that isn't there yet, so that no run is in the way, and none is lost."""
+    return next(path for n in count(1) if not (path := place / f"again-{n}").exists())
+
+
 def is_same(root: Path, run: MeasuredRun, job: Job) -> bool:
     """Return whether a run that was run again has the raw files of the first."""
     return digest_of_run(read_run(root, job.folder, job.folder.name)) == run.digest
@@ -223,9 +292,10 @@ def checklist(evidence: Evidence) -> list[Line]:
     frozen = bool(versions) and all(version.is_whole for version in versions)
     unchanged = frozen and versions[0].text == evidence.study.text
     complete = not analysis.because and not evidence.unusable
+    left_out = "what was left out is named above" if evidence.unusable else ""
     lines = [
         Line("x" if unchanged else " ", "the plan is complete, frozen, and unchanged since", "" if unchanged else "./lab plan diff lists what changed"),
-        Line("x" if complete else " ", "each planned run is there, and its raw files can be measured", analysis.because),
+        Line("x" if complete else " ", "each planned run is there, and its raw files can be measured", analysis.because or left_out),
         Line("x" if evidence.is_consistent else " ", "the analysis, done again from the raw files, gives the author's numbers and verdict"),
         Line(
             "x" if evidence.again and evidence.same == evidence.again else " ",
@@ -283,3 +353,23 @@ def badges(evidence: Evidence) -> list[tuple[str, list[Line]]]:
             ],
         ),
     ]  # fmt: skip
+
+
+def groups_of(evidence: Evidence) -> list[tuple[str, list[Line]]]:
+    """Return all lines that a machine has to say, by what they are about."""
+    return [("What a machine looked at", checklist(evidence)), *badges(evidence)]
+
+
+def repeated_lines(evidence: Evidence) -> list[str]:
+    """Return in words what came of a repetition: the analysis, then the checklist and the badges."""
+    lines = analysis_lines(evidence.study, evidence.analysis)
+    lines.append(f"The author's verdict: {evidence.authors or 'none'}")
+    for name, group in groups_of(evidence):
+        lines += ["", name]
+        lines += [
+            f"  [{line.mark}] {line.what}{f': {line.why}' if line.why else ''}" for line in group
+        ]
+    lines += ["", "[x] as far as a machine can tell, [ ] not shown, [?] only a person can judge"]
+    if evidence.place:
+        lines.append(f"The runs that were run again are in {evidence.place}.")
+    return lines

@@ -12,15 +12,15 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.course.study import Compare, Expression, Rule, Setting, Study, Verdict
 from measuretwice.course.study_runs import (
+    MOST_NAMED,
     FoundRun,
     MeasuredRun,
     Version,
     is_early,
     measured_runs,
     read_frozen,
-    when_frozen,
+    same_seeds_lines,
 )
-from measuretwice.report.markdown import fence, markdown_text
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import mean_and_deviation, mean_interval
 from measuretwice.stats.two_samples import (
@@ -34,7 +34,6 @@ from measuretwice.stats.two_samples import (
 POWERS = (0.8, 0.9)
 # With which confidence the scatter behind the pilots' is below the limit that a careful plan takes.
 LIMIT_CONFIDENCE = 0.8
-MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -282,6 +281,7 @@ def analyse(
     chosen, remarks = _choose(study, read.runs, versions[0] if versions else None, earlier)
     remarks = [
         *_about_plan(study, versions),
+        *same_seeds_lines(root, study, folder),
         *remarks,
         *(f"not used: {line}" for line in read.unusable),
     ]
@@ -415,17 +415,23 @@ def _interval(
     return estimate, low, high
 
 
+def missing_runs(missing: Sequence[tuple[str, int, int]], planned: int) -> str:
+    """Name runs that the plan has and nobody made, by setting, trial and seed."""
+    named = ", ".join(
+        f"{letter} trial {trial} seed {seed}" for letter, trial, seed in missing[:MOST_NAMED]
+    )
+    are = "is" if len(missing) == 1 else "are"
+    more = ", ..." if missing[MOST_NAMED:] else ""
+    return f"{len(missing)} of the plan's {planned} runs {are} missing ({named}{more})"
+
+
 def _why_not(study: Study, chosen: Sequence[SettingRuns]) -> str:
     """Say why no verdict can be given, whatever the interval is; empty where one can."""
-    missing = [(entry, trial, seed) for entry in chosen for trial, seed in entry.missing]
+    missing = [
+        (entry.setting.letter, trial, seed) for entry in chosen for trial, seed in entry.missing
+    ]
     if missing:
-        named = ", ".join(
-            f"{entry.setting.letter} trial {trial} seed {seed}"
-            for entry, trial, seed in missing[:MOST_NAMED]
-        )
-        more = ", ..." if missing[MOST_NAMED:] else ""
-        total = sum(entry.planned for entry in chosen)
-        return f"{len(missing)} of the plan's {total} runs are missing ({named}{more})"
+        return missing_runs(missing, sum(entry.planned for entry in chosen))
     if without := sum(entry.without for entry in chosen):
         return f"{_runs(without)} have no {study.quantity.text}, and an analysis of the others would be one of chosen runs"
     if any(len(entry.values) < 2 for entry in chosen):
@@ -490,12 +496,3 @@ def analysis_lines(study: Study, analysis: Analysis) -> list[str]:
         *(f"Note: {remark}" for remark in analysis.remarks),
     ]
     return lines
-
-
-def analysis_markdown(study: Study, versions: Sequence[Version], lines: Sequence[str]) -> str:
-    frozen = (
-        f"Plan frozen {when_frozen(versions[0])}, SHA-256 {versions[0].sha256}"
-        if versions
-        else "Plan not frozen"
-    )
-    return f"# {markdown_text(study.question)}\n\n{frozen}\n\n{fence(chr(10).join(lines))}\n"

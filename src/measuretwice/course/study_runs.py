@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,9 @@ from measuretwice.runs.remeasure import RunData, plan_in, read_run
 from measuretwice.runs.result import Result
 
 FROZEN_FILE = "frozen.json"
+# How much further or nearer than the smallest difference that matters a limit may lie, and nothing is said of it.
+LOOSE = 1.2
+MOST_NAMED = 5
 Place = Literal["pilot", "run", "elsewhere"]
 
 
@@ -195,12 +199,15 @@ def read_frozen(folder: Path) -> Frozen:
 
 
 def freeze(root: Path, study: Study, folder: Path) -> Version | None:
-    """Add the plan, as it is, to frozen.json; None where the last version has this text already."""
+    """Add the plan, as it is, to frozen.json; None where the last version has this text already. UserError where pilots have
+    its seeds: what was looked at would be the data, too."""
     frozen = read_frozen(folder)
     if frozen.versions and frozen.versions[-1].text == study.text:
         return None
-    moment = now().replace(microsecond=0).isoformat()
     runs = tuple(found_runs(root, study, folder))
+    if same := _same_seeds(study, runs):
+        raise UserError(f"{folder / PLAN_FILE}: not frozen, because {same}")
+    moment = now().replace(microsecond=0).isoformat()
     version = Version(moment, digest_of_text(study.text), study.text, runs)
     content = asdict(replace(frozen, versions=(*frozen.versions, version)))
     try:
@@ -210,14 +217,22 @@ def freeze(root: Path, study: Study, folder: Path) -> Version | None:
     return version
 
 
-def seeds_used_twice(study: Study, runs: Sequence[FoundRun]) -> list[int]:
-    """Return the plan's seeds that pilots have: with them the planned runs would be the pilots' again, byte for byte."""
-    return sorted(
-        {
-            run.seed
-            for run in runs
-            if run.place == "pilot" and run.setting and run.seed in study.seeds
-        }
+def same_seeds_lines(root: Path, study: Study, folder: Path) -> list[str]:
+    """A line where pilots have seeds of the plan, as those that were made after it was frozen may have."""
+    same = _same_seeds(study, found_runs(root, study, folder))
+    return [f"{same[0].upper()}{same[1:]}."] if same else []
+
+
+def _same_seeds(study: Study, runs: Sequence[FoundRun]) -> str:
+    """Say which of the plan's seeds pilots have: a run with the same settings and seed is the same run again."""
+    seeds = {run.seed for run in runs if run.place == "pilot" and run.setting}
+    same = sorted(seeds.intersection(study.seeds))
+    if not same:
+        return ""
+    named = ", ".join(map(str, same[:MOST_NAMED])) + ", ..." * bool(same[MOST_NAMED:])
+    return (
+        f"pilots have seeds of the plan ({named}), and a run with the same seed comes out the same, so these pilots would be "
+        f"the data, too; choose another first_seed, such as {max(100, *seeds) + 1}"
     )
 
 
@@ -259,6 +274,43 @@ def line_changes(before: str, after: str) -> tuple[LineChange, ...]:
 # In words
 
 
+def that_matters(study: Study) -> str:
+    """Return the smallest difference with its unit; of a ratio it is a factor, which has none."""
+    if study.rule.compare == "ratio":
+        return f"a factor of {study.matters:g}"
+    return f"{study.matters:g} {study.quantity.unit}".rstrip()
+
+
+def limits_lines(study: Study) -> list[str]:
+    """A line where the rule's limits don't fit the smallest difference that matters. A mean with one limit is compared
+    with a number that only the claim has, so nothing can be said of it."""
+    rule = study.rule
+    is_ratio = rule.compare == "ratio"
+    given = [limit for limit in (rule.above, rule.below) if limit is not None]
+    scaled = math.log if is_ratio else float
+    matters, limits = scaled(study.matters), [scaled(limit) for limit in given]
+    room = (limits[-1] - limits[0]) / 2
+    around = f"a factor of {math.exp(room):.4g}" if is_ratio else f"{room:.4g}"
+    if len(limits) == 1:
+        if rule.compare == "mean" or abs(limits[0]) <= LOOSE * matters:
+            return []
+        return [
+            f"The limit {given[0]:g} is further from {1 if is_ratio else 0}, where A and B are the same, than the smallest difference "
+            "that matters. That is right if the claim names such a number. If not, change the limit, or what matters."
+        ]
+    if room * LOOSE < matters:
+        return [
+            f"But your limits are only {around} from the middle between them, so a difference that is too small to matter would "
+            "already refute the claim. Change the limits, or what matters."
+        ]
+    if room > matters * LOOSE:
+        return [
+            f"But your limits are {around} from the middle between them, so the claim would hold in spite of a difference that "
+            "matters. That is right if the claim itself names so wide a range. If not, change the limits, or what matters."
+        ]
+    return []
+
+
 def existing_lines(root: Path, study: Study, version: Version, first: Version) -> list[str]:
     """Lines on the data that exist when a version is frozen; the analysis leaves out what was there before the `first`."""
     runs = version.runs
@@ -279,11 +331,6 @@ def existing_lines(root: Path, study: Study, version: Version, first: Version) -
         lines.append(
             f"With the same settings there are {own} in the checkout's runs/ and "
             f"{recorded} recorded in sample-data/. State whether you have seen their values."
-        )
-    if twice := seeds_used_twice(study, runs):
-        lines.append(
-            f"Pilots have seeds of the plan ({', '.join(map(str, twice))}): those runs would be the pilots again, byte for byte. "
-            "Choose another first_seed, and freeze again."
         )
     return lines
 
