@@ -444,7 +444,7 @@ def test_the_index_holds_nothing_behind_a_diagnosis(student: Path) -> None:
         for behind in ("fix-it", "run-again"):
             # A case that a question solves may have nothing to run again.
             if behind == "fix-it" or not pitfall.judgement:
-                assert f"{place}/#{behind}" in parts, place
+                assert f'id="{behind}"' in read(student / place / "index.html"), place
             assert parts.get(f"{place}/#{behind}", "") == "", place
 
 
