@@ -39,7 +39,7 @@ UNDERWAY_PACKETS = 50
 
 @check(FindingKind("wrong-algorithm"), needs=())
 def fallen_back(run: RunUnderTest) -> Finding | None:
-    """DCTCP without ECN, which both ends agree to as the connection begins, is Reno under its name."""
+    """Both ends agree to ECN as a connection begins; a DCTCP that was refused it is Reno under its name."""
     for socket in run.data_sockets():
         last = socket.last
         if not last or last.congestion_control != "dctcp":
