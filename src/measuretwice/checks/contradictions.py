@@ -191,7 +191,10 @@ def reordering(run: RunUnderTest) -> Finding | None:
     )  # fmt: skip
 
 
-@check(FindingKind("samples"), needs=("utilisation", "queue_kind"))
+@check(
+    FindingKind("samples"),
+    needs=("utilisation", "queue_kind", "*_received_flows", "*_goodput_bps"),
+)
 def another_queue(run: RunUnderTest) -> Finding | None:
     """A round-trip time goes up and down with the queue in which the packet waited."""
     state = run.host_state
@@ -202,6 +205,9 @@ def another_queue(run: RunUnderTest) -> Finding | None:
         return None
     if any(difference.matters for difference in differences_of(run)):
         # Somewhere else there may be a queue that the lab doesn't have.
+        return None
+    if run.flows_both_ways():
+        # The other direction's queue goes up and down by itself.
         return None
     flow_queues = run.measured_text("queue_kind") in FLOW_QUEUES
     if flow_queues and len(run.data_sockets()) > MOST_IN_SUM:

@@ -244,10 +244,8 @@ def _delay(run: RunUnderTest) -> Iterator[str]:
     path_ms = sum(paths) / len(paths) if paths else run.measured("path_rtt_ms")
     if mean_ms is None or queue_ms is None or not path_ms or "rate-varies" in run.meanings:
         return
-    received, sent = run.measured_group("*_received_flows"), run.measured_group("*_goodput_bps")
-    # Where flows go both ways, a round trip has two queues in it. One is sampled, and the other may be as long.
-    both_ways = any(count and node in sent for node, count in received.items())
-    known_ms = path_ms + queue_ms * (2 if both_ways else 1)
+    # The other direction's queue may be as long as the sampled one.
+    known_ms = path_ms + queue_ms * (2 if run.flows_both_ways() else 1)
     if mean_ms > known_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * known_ms):
         yield (
             f"a mean round-trip time of {mean_ms:.1f} ms, of which {path_ms:.1f} are the path's and "

@@ -149,6 +149,15 @@ class RunUnderTest:
             for part, whole in fields.members(name, self.values).items()
         }
 
+    def flows_both_ways(self) -> bool:
+        """Return whether a node receives flows and sends some, so that a round trip has two queues in it, of which a lab samples
+        one. Its check needs *_received_flows and *_goodput_bps."""
+        received, sent = (
+            self.measured_group("*_received_flows"),
+            self.measured_group("*_goodput_bps"),
+        )
+        return any(count and node in sent for node, count in received.items())
+
     def data_sockets(self) -> list[Socket]:
         """Return the flows: the senders' connections that carried data. None where they aren't known."""
         return [socket for socket in self._data_sockets() if socket.is_named is not False]
