@@ -8,7 +8,14 @@ import statistics
 from collections.abc import Sequence
 
 from measuretwice.checks.configuration import differences_of
-from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.checks.registry import (
+    Finding,
+    FindingKind,
+    Right,
+    RunUnderTest,
+    check,
+    flows_both_ways,
+)
 from measuretwice.measure.host_state import Socket, Span
 from measuretwice.measure.raw import key_of
 from measuretwice.parse.tcpdump import Direction
@@ -206,7 +213,7 @@ def another_queue(run: RunUnderTest) -> Finding | None:
     if any(difference.matters for difference in differences_of(run)):
         # Somewhere else there may be a queue that the lab doesn't have.
         return None
-    if run.flows_both_ways():
+    if flows_both_ways(run.measured_group("*_received_flows"), run.measured_group("*_goodput_bps")):
         # The other direction's queue goes up and down by itself.
         return None
     flow_queues = run.measured_text("queue_kind") in FLOW_QUEUES

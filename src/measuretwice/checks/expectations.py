@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.hosts import limited_by_buffers
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check, flows_both_ways
 from measuretwice.checks.transfers import fills_the_link, least_rate_bps
 from measuretwice.measure.fields import in_unit, label_of
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
@@ -245,7 +245,10 @@ def _delay(run: RunUnderTest) -> Iterator[str]:
     if mean_ms is None or queue_ms is None or not path_ms or "rate-varies" in run.meanings:
         return
     # The other direction's queue may be as long as the sampled one.
-    known_ms = path_ms + queue_ms * (2 if run.flows_both_ways() else 1)
+    both_ways = flows_both_ways(
+        run.measured_group("*_received_flows"), run.measured_group("*_goodput_bps")
+    )
+    known_ms = path_ms + queue_ms * (2 if both_ways else 1)
     if mean_ms > known_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * known_ms):
         yield (
             f"a mean round-trip time of {mean_ms:.1f} ms, of which {path_ms:.1f} are the path's and "

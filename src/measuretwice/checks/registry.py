@@ -6,7 +6,7 @@ measured values that it needs. One that needs a value which nothing measures fai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any, Literal
@@ -93,6 +93,12 @@ class FindingKind:
     hints: Hints | None = None
 
 
+def flows_both_ways(received: Mapping[str, float | None], sent: Mapping[str, float | None]) -> bool:
+    """Return whether a node received flows and sent some, by *_received_flows and *_goodput_bps: then a round trip has two queues
+    in it, of which a lab samples one."""
+    return any(count and node in sent for node, count in received.items())
+
+
 @dataclass(frozen=True)
 class RunUnderTest:
     """A run as the checks see it: its settings, and the values that were measured (None: not known).
@@ -148,15 +154,6 @@ class RunUnderTest:
             part: number(self.values, whole)
             for part, whole in fields.members(name, self.values).items()
         }
-
-    def flows_both_ways(self) -> bool:
-        """Return whether a node receives flows and sends some, so that a round trip has two queues in it, of which a lab samples
-        one. Its check needs *_received_flows and *_goodput_bps."""
-        received, sent = (
-            self.measured_group("*_received_flows"),
-            self.measured_group("*_goodput_bps"),
-        )
-        return any(count and node in sent for node, count in received.items())
 
     def data_sockets(self) -> list[Socket]:
         """Return the flows: the senders' connections that carried data. None where they aren't known."""
