@@ -41,6 +41,7 @@ from .runs import (
     ROUTERS_WAIT,
     SS,
     set_mbit,
+    stream_to,
 )
 
 ECN_COUNTERS = ("IpExtInNoECTPkts", "IpExtInECT0Pkts", "IpExtInCEPkts")
@@ -110,7 +111,7 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
     f.waiting = Number(measured(broken, "queue_mean_packets"), "packets", 2)
     f.router_rate = set_mbit(param(broken, "router_up_mbit"))
     f.in_use = percent(measured(broken, "utilisation"), 2)
-    f.modem_drops, f.isp_drops = whole(modem["drops"]), whole(isp["drops"])
+    f.modem_drops, f.isp_drops = whole(modem["drops"]), whole(isp["drops"], "packets")
     f.decides_nothing = measured(broken, "queue_mean_packets") < 1 and measured(
         broken, "queue_drops"
     ) == 0 < measured(fixed, "queue_drops")
@@ -134,6 +135,7 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
         },
     )
     f.downloads_are_faster = factor(fixed, broken, "server_goodput_bps") > 1.2
+    _way_down(f, sets, broken)
     f.both = runs_as_columns(
         "value",
         {"first try": broken, "fq_codel in front of the narrow link": fixed},
@@ -142,6 +144,26 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
             "mean wait there": ROUTERS_WAIT,
             "ping under load": PING_UNDER_LOAD,
         },
+    )
+
+
+def _way_down(f: Facts, sets: RecordedSets, broken: Result) -> None:
+    """Of the first try, the way down: where packets wait, and in which half of the run the call's come late."""
+    second = sets.raw_object(broken, ROUTER, kind="fq_codel", dev="from-modem")
+    isp = sets.raw_object(broken, ISP, kind="tbf")
+    call = stream_to(sets, broken, "phone")
+    middle_s = (call.sent_s[0] + call.sent_s[-1]) / 2
+    late_s = [
+        sent_s
+        for sent_s, delay_ms in zip(call.sent_s, call.delays_ms, strict=True)
+        if delay_ms > param(broken, "deadline_ms")
+    ]
+    f.call_down_p50 = ms(measured(broken, "phone_delay_p50_ms"), 2)
+    f.down_waits_at_the_provider = second["drops"] == 0 < isp["drops"]
+    f.down_fills_later = (
+        measured(broken, "phone_delay_p50_ms") < 1
+        and 9 * sum(sent_s < middle_s for sent_s in late_s) < len(late_s)
+        and measured(broken, "server_goodput_bps") < 0.6e6 * param(broken, "link_down_mbit")
     )
 
 
