@@ -279,6 +279,9 @@ def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result)
     f.pings_are_as_on_the_idle_path = measured(broken, "busy_ping_mean_ms") <= 1.05 * path_ms
     f.flows_wait = measured(broken, "rtt_mean_ms") > 3 * path_ms
     f.flows_rtt = ms(measured(broken, "rtt_mean_ms"))
+    f.mostly_one_queue_fills = (
+        measured(fixed, "phone_late_ratio") < 0.2 < 0.8 < measured(fixed, "server_late_ratio")
+    )
     f.ss = excerpt(f"{case}-broken", SS, grep=UPLOAD, last=1)
     f.ping_first = excerpt(f"{case}-broken", PING, grep="icmp_seq", first=1)
     f.ping_last = excerpt(f"{case}-broken", PING, grep="icmp_seq", last=1)
