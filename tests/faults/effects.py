@@ -40,6 +40,15 @@ RATES = (
     "busy_ping_mean_ms",
     "ping_rtt_min_ms",
     "s1_share",
+    # Those who wait in a full home.
+    "laptop_goodput_bps",
+    "server_goodput_bps",
+    "busy_ping_p99_ms",
+    "phone_delay_mean_ms",
+    "server_delay_mean_ms",
+    "phone_late_ratio",
+    "server_late_ratio",
+    "phone_transfer_p50_ms",
 )
 COUNTS = ("retransmits", "queue_drops", "queue_marks")
 WORDS = ("named", "unspecific", "wrong", "silent")
@@ -204,12 +213,14 @@ LEGAL: Mapping[str, Mapping[str, tuple[float, float] | tuple[str, ...]]] = {
     "variants": {"rate_mbit": (8, 40), "buffer_bytes": (15140, 400000), "wire_rtt_ms": (5, 120), "duration_s": (14, 30), "average_from_s": (5, 10), "congestion_control": ("reno", "cubic", "bbr", "vegas")},
     "queues": {"rate_mbit": (10, 60), "rtt_ms": (0, 60), "duration_s": (3, 8), "receiver": ("host-3", "host-4")},
     "scale": {"rate_mbit": (10, 30), "rtt_ms": (5, 60), "duration_s": (15, 30), "start_spread_ms": (0, 2000)},
+    "latency": {"rtt_ms": (5, 100), "link_up_mbit": (10, 40), "link_down_mbit": (50, 100), "fifo_bytes": (60000, 600000), "isp_fifo_bytes": (100000, 2000000), "up_flows": (1, 8), "down_flows": (0, 8), "call_bytes": (16, 1000), "call_interval_ms": (5, 200), "deadline_ms": (20, 200), "page_bytes": (1000, 300000), "page_pause_ms": (50, 4000), "ping_interval_s": (0.01, 0.5), "ping_count": (3, 30), "congestion_control": ("reno", "cubic"), "cable_mbit": (100, 1000), "processing_us": (0, 400), "duration_s": (4, 12), "warmup_s": (0, 2)},
 }  # fmt: skip
 SMALL: Mapping[str, Mapping[str, Value]] = {
     "calibrate": {}, "mathis": {"duration_s": 40}, "queues": {"rate_mbit": 40, "duration_s": 5},
     "buffers": {"rate_mbit": 20, "buffer_bytes": 250000, "duration_s": 20},
     "variants": {"rate_mbit": 20, "buffer_bytes": 100000, "duration_s": 20, "average_from_s": 8},
     "scale": {"rate_mbit": 15, "buffer_bytes": 400000, "duration_s": 20, "warmup_s": 4, "start_spread_ms": 500},
+    "latency": {"duration_s": 6},
 }  # fmt: skip
 MOST_DRAWN = 4
 

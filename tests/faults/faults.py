@@ -59,11 +59,13 @@ from measuretwice.runs.remeasure import remeasure
 from measuretwice.runs.result import DERIVING
 
 ROOT = Path(__file__).parents[2]
-LABS = ("mathis", "buffers", "scale", "variants", "queues", "calibrate")
+LABS = ("mathis", "buffers", "scale", "variants", "queues", "calibrate", "latency")
 # Whose turn it is among the runs of a kind: lab 03, with twenty hosts, takes as long as five others.
 TURNS = ("mathis", "buffers", "variants", "queues", "calibrate", "scale") + 2 * (
     "mathis", "buffers", "variants", "queues", "calibrate",
 )  # fmt: skip
+# Lab 06 has no kinds but its own (latency_kinds.py), and honest runs.
+HONEST_TURNS = (*TURNS, "latency")
 # So many settings of each lab are drawn: what its scripts set up with them is found out once for each.
 SETTINGS = 16
 BEFORE = "snapshot before "
@@ -185,6 +187,12 @@ def cheap(lab: Lab, chance: random.Random) -> tuple[int, dict[str, Value]]:
             (2, {"rate_mbit": chance.choice((8, 10, 12))}),
             (3, {"rtt_ms": round(draw(5, 30), 1), "loss_ratio": round(draw(0.005, 0.03), 4), "ping_count": 3000}),
         ))  # fmt: skip
+    if lab.name == "latency":
+        # The router's rates stay the lowest of the path.
+        return chance.choice((1, 2, 3, 4)), {
+            "rtt_ms": chance.choice((20, 40, 80)), "link_up_mbit": chance.choice((10, 12)), "duration_s": 6,
+            "up_flows": chance.choice((2, 4)), "down_flows": chance.choice((2, 4)),
+        }  # fmt: skip
     return chance.choice((1, 41, 42, 44)), {"duration_s": 4, "rate_mbit": chance.choice((30, 50))}
 
 
@@ -244,7 +252,7 @@ def faulty_runs(
     for _, kind, n in sorted(wanted, key=operator.itemgetter(0)):
         name = kind.name if kind else "honest"
         chance = random.Random(f"{seed} {name} {n}")
-        names = kind.labs if kind else TURNS
+        names = kind.labs if kind else HONEST_TURNS
         lab = labs[names[n % len(names)]]
         settings = kind.settings if kind else None
         if odd and not kind:

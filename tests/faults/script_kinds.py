@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from latency_kinds import HOME
 from lab_nodes import (
     BOTTLENECK,
     RECEIVERS,
@@ -49,6 +50,8 @@ BASES: Mapping[str, Settings] = {
     "Q21": ("queues", 21, QUEUE),
     "Q48": ("queues", 48, QUEUE),
     "S4": ("scale", 4, CROWD),
+    "L1": ("latency", 1, {"duration_s": 6}),
+    "L4": ("latency", 4, {"duration_s": 6}),
 }
 EACH = "M7 B3 V2 Q1"
 ROUTE = SET | {"receive-window"}
@@ -359,4 +362,4 @@ def crowded() -> list[Kind]:
     ]
 
 
-SCRIPTS = (*STAGED, *OWN, *crowded())
+SCRIPTS = (*STAGED, *OWN, *crowded(), *(kind for entry in HOME for kind in staged(*entry)))
