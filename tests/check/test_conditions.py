@@ -324,6 +324,23 @@ def test_a_plain_queue_counts_where_it_does_something(mathis: Remeasured) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("parent", "said"), [("1:9", ["router: eth1 has no fq_codel at 1:9"]), ("", [])]
+)
+def test_a_plain_queue_is_missed_below_a_rate(
+    mathis: Remeasured, parent: str, said: list[str]
+) -> None:
+    """A discipline that the lab sets decides what waits there, whatever an interface has by itself."""
+    meant = mathis.host_state
+    router = meant.nodes["router"]
+    interface = router.interfaces["eth1"]
+    qdisc = replace(interface.qdiscs[0], kind="fq_codel", handle="10:", parent=parent, root=False)
+    more = replace(interface, qdiscs=(*interface.qdiscs, qdisc))
+    node = replace(router, interfaces={**router.interfaces, "eth1": more})
+    found = differences(meant, replace(meant, nodes={**meant.nodes, "router": node}))
+    assert [difference.text for difference in found if difference.matters] == said
+
+
 @pytest.mark.parametrize("problem", ["(-R)", "UDP", "(--bidir)"])
 def test_a_test_of_another_kind_is_named_and_its_consequences_are_not(
     mathis: Remeasured, problem: str

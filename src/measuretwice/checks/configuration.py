@@ -268,7 +268,7 @@ def _of_interface(
                 yield Difference(text)
         elif qdisc is not None and (qdisc.kind not in PLAIN or _acts(qdisc, interface)):
             yield Difference(f"has a queue of {qdisc.kind} at {at}, which the lab doesn't set")
-        elif other is not None and other.kind not in PLAIN:
+        elif other is not None and (other.kind not in PLAIN or _acts(other, reference)):
             yield Difference(f"has no {other.kind} at {at}")
 
 
