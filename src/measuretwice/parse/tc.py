@@ -69,6 +69,11 @@ _TIME_SCALE = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _UNREAD_OPTIONS = re.compile(r"\{\[Unknown qdisc, optlen=\d+\] ?\}")
 
 
+def readable(text: str) -> str:
+    """Return tc's JSON without the words that stand in it in place of options that tc can't read."""
+    return _UNREAD_OPTIONS.sub("{}", text)
+
+
 def parse_tc_qdiscs(text: str, source: str) -> tuple[Qdisc, ...]:
     """Read `tc qdisc show`, as JSON (`-j`) or text, with or without statistics (`-s`).
 
@@ -138,7 +143,7 @@ def parse_qdisc_samples(
 def _read_json(text: str, source: str, what: str) -> Iterator[dict[str, Any]]:
     """The fields of each qdisc or class (`what`) of a JSON document."""
     expected = f"the output of `tc -j -s {what} show`"
-    document = load(_UNREAD_OPTIONS.sub("{}", text), source, expected)
+    document = load(readable(text), source, expected)
     if not isinstance(document, list):
         raise foreign(text, source, expected)
     # A qdisc names its kind "kind", a class names it "class".

@@ -16,7 +16,7 @@ from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.measure.imported.others import whose
 from measuretwice.parse import Qdisc, parse_tc_qdiscs
 from measuretwice.parse.formats import LINKS, NSTAT, TC_FILTERS
-from measuretwice.parse.tc import Policer
+from measuretwice.parse.tc import Policer, readable
 from measuretwice.parse.tc_log import snapshots_of
 
 # The beginning of each tool's names in a node's folder.
@@ -409,7 +409,7 @@ def _named(text: str) -> str:
     """tc's output from its first qdisc on, with a name for the interface where tc gives none."""
     if '"kind"' in text:
         begin = re.search(r"^[ \t]*\[", text, re.M)
-        qdiscs = json.loads(text[begin.start() :] if begin else text)
+        qdiscs = json.loads(readable(text[begin.start() :] if begin else text))
         return json.dumps([{**qdisc, "dev": qdisc.get("dev", UNNAMED)} for qdisc in qdiscs])
     text = text[text.index("qdisc ") :]
     return re.sub(r"^(qdisc \S+ \S+: )(?!dev )", rf"\1dev {UNNAMED} ", text, flags=re.M)
