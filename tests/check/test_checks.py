@@ -463,6 +463,20 @@ def test_pings_that_waited_longer_than_the_queue_explains(ping_ms: float, found:
     assert DISCIPLINE.raised(**waits) == (["queue-elsewhere"] if found else [])
 
 
+@pytest.mark.parametrize(
+    ("marks", "ecn", "found"), [(0, 0, True), (3, 0, False), (0, 75_446, False)]
+)
+def test_a_link_that_is_not_full_has_marks_or_drops(marks: int, ecn: int, found: bool) -> None:
+    """Of a qdisc younger than itself tc counts no marks; the hosts count the packets that may have them."""
+    flow = Socket(
+        "laptop", 4000, "10.6.4.2:5201", "dctcp", 30.0, 30.0, 0.0, 0.0, None, 10**8, 10**8
+    )
+    state = HostState({"server": Node("server", {}, {}, (), ecn_packets=ecn)}, (flow,))
+    values = {"utilisation": 0.84, "queue_drops": 0, "queue_marks": marks}
+    run = RunUnderTest({"rate_mbit": 40}, values, host_state=state)
+    assert ("unexplained" in [finding.id for finding in causes(run)]) is found
+
+
 @pytest.mark.parametrize(("beside", "found"), [(0.05, False), (0.04, True)])
 def test_pings_that_the_load_never_met(beside: float, found: bool) -> None:
     raised = DISCIPLINE.raised(busy_ping_beside_ratio=beside)
@@ -500,6 +514,10 @@ def test_of_several_flows_own_queues_tc_samples_the_sum(kind: str, count: int, f
     values = {"utilisation": 0.99, "queue_kind": kind, "flows": count}
     run = RunUnderTest({"parallel_flows": count}, values, host_state=state)
     assert ("samples" in [finding.id for finding in causes(run)]) is found
+    # Where flows go both ways, the other direction's queue is in a round trip as well.
+    both_ways = {"host_1_received_flows": 2, "host_1_goodput_bps": 9e6}
+    run = replace(run, values=values | both_ways)
+    assert "samples" not in [finding.id for finding in causes(run)]
 
 
 def nodes_with_ecn(kind: str) -> dict[str, Node]:

@@ -129,6 +129,7 @@ def resent(run: RunUnderTest) -> Finding | None:
         "path_rtt_ms",
         "queue_delay_mean_ms",
         "queue_drops",
+        "queue_marks",
         "utilisation",
         "*_goodput_bps",
         "*_rtt_mean_ms",
@@ -320,6 +321,10 @@ def _link(run: RunUnderTest) -> Iterator[str]:
     """Where a link is shared it is full, or its queue dropped something, or a buffer was too small."""
     used, drops = run.measured("utilisation"), run.measured("queue_drops")
     if used is None or drops is None or used >= FULL_RATIO or drops:
+        return
+    nodes = run.host_state.nodes.values() if run.host_state else ()
+    if run.measured("queue_marks") or any(node.ecn_packets for node in nodes):
+        # A queue that marks packets needn't drop any; of one younger than itself tc counts no marks.
         return
     sockets = run.data_sockets()
     if run.meanings & {"others-send", "rate-varies"} or not sockets or limited_by_buffers(sockets):
