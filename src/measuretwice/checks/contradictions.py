@@ -54,6 +54,9 @@ LEAST_USED = 0.9
 # Of so many flows' own queues the sum still goes up and down as each of them does.
 MOST_IN_SUM = 2
 CLOCK_DIFFERENCES_S = (-0.3, 0.0, 0.3)
+# How far two clocks may drift apart while a run is on.
+DRIFT_RATIO = 0.05
+DRIFT_MS = 5.0
 
 
 @check(
@@ -388,3 +391,28 @@ def _sent_again(run: RunUnderTest, way: Direction, name: str) -> Finding | None:
             "each segment once", "They were retransmitted, because something was lost or was taken for lost. tc, ip -s link and nstat show where.",
         )  # fmt: skip
     return None
+
+
+@check(FindingKind("samples"), needs=("path_rtt_ms",))
+def clocks_of_streams(run: RunUnderTest) -> Finding | None:
+    """One-way times of two hosts are as much too long in one direction as too short in the other, as long as their clocks are
+    equally far apart; so the two least ones add up to a round trip."""
+    state, path_ms = run.host_state, run.measured("path_rtt_ms")
+    streams = state.probes.streams if state and not run.brought else ()
+    least_ms = [stream.least_ms for stream in streams]
+    if not path_ms or state is None or len(least_ms) != 2 or None in least_ms:
+        return None
+    pings = state.probes.pings
+    by_pings = [pings[stream.node].rtt_min_ms for stream in streams if stream.node in pings]
+    idle_ms = min([path_ms, *(ms for ms in by_pings if ms is not None)])
+    both_ms = sum(ms or 0 for ms in least_ms)
+    if both_ms >= idle_ms - max(DRIFT_MS, DRIFT_RATIO * idle_ms):
+        return None
+    return Finding(
+        "samples",
+        f"the fastest packets of a stream between {streams[0].node} and {streams[1].node} took {both_ms:.3g} ms, both ways together",
+        f"a round trip's {idle_ms:.4g} ms at least",
+        "A clock was set while the run was on, or one runs faster than the other, so that one-way times before and after "
+        "can't be compared.",
+        symptom="two files of a stream have times that can't both be right",
+    )

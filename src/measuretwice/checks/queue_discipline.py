@@ -22,6 +22,8 @@ ELSEWHERE_RATIO = 2.0
 ELSEWHERE_MS = 20.0
 # Of a load that comes and goes pings may meet little; of one that has ended they meet none.
 LEAST_BESIDE = 0.05
+# Of fewer packets of a stream, or transfers, it is chance whether any began while all samples were taken.
+FEW_TIMES = 5
 # How much longer a stream's packets waited than pings did, where the two had different queues; what a queue of a few packets makes of it.
 APART_RATIO = 3.0
 APART_MS = 20.0
@@ -146,7 +148,7 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
     FindingKind(
         "idle-probe",
         "When pings under load were answered, compared with when the flows ran.",
-        explains=("no-bottleneck", "ping-elsewhere", "queue-elsewhere"),
+        explains=("no-bottleneck", "ping-elsewhere", "probes", "queue-elsewhere"),
         hints=(
             "ping -D puts a time before each answer. When did the first one come, and when the last?",
             "Compare these times with those of the first and the last sample of ss, or with iperf3's start and its seconds.",
@@ -167,6 +169,33 @@ def idle_probe(run: RunUnderTest) -> Finding | None:
         "These pings met an idle path, so they show nothing of the load.",
         symptom="what pings say and what the flows' own round trips say don't belong together",
     )
+
+
+@check(FindingKind("idle-probe"), needs=())
+def idle_stream(run: RunUnderTest) -> Finding | None:
+    """Return a finding where a stream or short transfers never met the flows."""
+    state = run.host_state
+    begin_s, end_s = run.flows_time()
+    if state is None or run.brought or not begin_s:
+        return None
+    streams = [(each.node, each.sent_s, LEAST_BESIDE) for each in state.probes.streams]
+    # Few transfers begin while each takes long, so that one is enough.
+    others = [
+        (node, [row[0] for row in rows], 0.0) for node, rows in state.probes.transfers.items()
+    ]
+    for node, times_s, least in (*streams, *others):
+        what = "short transfers" if least == 0 else "packets of the stream"
+        beside = sum(begin_s <= time_s <= end_s for time_s in times_s)
+        if len(times_s) < FEW_TIMES or beside >= max(1, least * len(times_s)):
+            continue
+        return Finding(
+            "idle-probe",
+            f"{100 * beside / len(times_s):.0f} % of the {what} to {node} were sent while flows were there",
+            "all of them, or nearly",
+            "They met an idle path, so they show nothing of the load.",
+            symptom="what two files say of the same path don't belong together",
+        )
+    return None
 
 
 @check(

@@ -174,6 +174,12 @@ class RunUnderTest:
             and not any(other.node == socket.node and _apart(other, socket) for socket in ours)
         ]
 
+    def flows_time(self) -> tuple[float, float]:
+        """Return the Unix times of the first sample of any flow and of the last; zeros where none was sampled."""
+        spans = self.host_state.flows_sampled if self.host_state else ()
+        first_s = min((span.first_s for span in spans), default=0.0)
+        return first_s, max((span.last_s for span in spans), default=0.0)
+
     def unseen_bytes(self, sockets: Sequence[Socket]) -> float:
         """Return how much the senders of these connections may have sent after ss's last look, at the fastest rate that is
         known: ss sees nothing of the last part of a test, of up to an interval."""

@@ -1,4 +1,4 @@
-"""The checks of runs in which flows share a link and its queue, and of trials that are compared.
+"""The checks of runs in which flows share a link and its queue, of who waits beside them, and of trials that are compared.
 
 Settings have the same names in every lab: `buffer_bytes` is the queue's room in bytes.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.registry import (
     Finding,
@@ -18,6 +18,7 @@ from measuretwice.checks.registry import (
     set_check,
 )
 from measuretwice.lab import Lab
+from measuretwice.measure.delays import Probes
 from measuretwice.measure.fields import in_unit, label_of, number
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
@@ -32,6 +33,21 @@ UNIT_TOLERANCE_RATIO = 0.012
 LENGTH_TOLERANCE_RATIO = 0.25
 LENGTH_TOLERANCE_PACKETS = 5
 BDP_TOLERANCE_RATIO = 0.25
+# Of who waits beside the flows: so many packets at least tell how often they are sent; by so much that may be off;
+# for which part of the flows' time, if the flows last so long; and how much sooner than the idle path's an answer comes.
+FEW_PACKETS = 20
+OFTEN_RATIO = 0.25
+LEAST_COVERED = 0.4
+LEAST_FLOWS_S = 3.0
+NEARER_RATIO = 0.5
+NEARER_MS = 2.0
+# Of what a host received: what transfers brought may be less by so much, and more by what is sent twice, others' packets, and of
+# each transfer those that begin and end it.
+BROUGHT_RATIO = 0.9
+MOST_BROUGHT_RATIO = 1.3
+HEADERS_BYTES = 60
+OTHERS_BYTES = 100_000
+PACKETS_EACH = 10
 # How much runs differ is hardly known from fewer: of two, chance makes an interval of almost any width.
 LEAST_RUNS = 5
 
@@ -346,3 +362,111 @@ def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
                 symptom="two trials are more alike than two measurements can be",
             )
     return None
+
+
+@check(
+    FindingKind(
+        "probes",
+        "Whether pings, streams and short transfers beside the flows went where, as often and for as long as they were to, and how much came.",
+        explains=("mean-hides", "probe-apart", "queue-elsewhere", "unexplained"),
+        hints=(
+            "Those who wait beside the flows have files of their own. Go through them one by one: who sent what to whom, when, and how often?",
+            "Compare the time between two packets, the first and the last time in each file, the fastest answer, and what a host received in all, with the settings and with the idle path.",
+            "One of them isn't what the settings say: another address, another interval, size or length, or it ended early. Compare its command with the lab's.",
+        ),
+    ),
+    needs=("path_rtt_ms",),
+)
+def probes(run: RunUnderTest) -> Finding | None:
+    """Return a finding where those who wait beside the flows aren't those that were meant."""
+    state = run.host_state
+    if state is None or run.brought:
+        return None
+    waiting = state.probes
+    for found, meant in (*_streams(run, waiting), *_pings(run, waiting), *_transfers(run, waiting)):
+        return Finding(
+            "probes", found, meant,
+            "How long others waited is known only by these, so that whatever is concluded from them is about something else.",
+            symptom=found,
+        )  # fmt: skip
+    return None
+
+
+def _streams(run: RunUnderTest, waiting: Probes) -> Iterator[tuple[str, str]]:
+    wanted_ms = run.param("call_interval_ms")
+    for stream in waiting.streams:
+        if not stream.came_s and stream.sent >= FEW_PACKETS:
+            yield (
+                f"none of the {stream.sent} packets of a stream came to {stream.node}",
+                "those for which the queues have room",
+            )
+        often_ms = stream.interval_ms if len(stream.came_s) >= FEW_PACKETS else None
+        if wanted_ms and often_ms and abs(often_ms - wanted_ms) > OFTEN_RATIO * wanted_ms:
+            yield (
+                f"a packet to {stream.node} every {often_ms:.3g} ms, by the times at which they were sent",
+                f"every {wanted_ms:g} ms",
+            )
+        if stream.came_s:
+            yield from _covered(run, f"packets of a stream to {stream.node}", stream.sent_s)
+
+
+def _pings(run: RunUnderTest, waiting: Probes) -> Iterator[tuple[str, str]]:
+    path_ms = run.measured("path_rtt_ms")
+    for node, ping in waiting.pings.items():
+        if not ping.received and ping.transmitted >= FEW_PACKETS:
+            yield (
+                f"none of {node}'s {ping.transmitted} pings beside the flows was answered",
+                "answers to those for which the queues have room",
+            )
+        least_ms = ping.rtt_min_ms
+        if path_ms and least_ms is not None and least_ms < NEARER_RATIO * path_ms - NEARER_MS:
+            yield (
+                f"{node}'s fastest ping beside the flows took {least_ms:.3g} ms",
+                f"the idle path's {path_ms:.4g} ms at least: another host is nearer, and its packets wait nowhere",
+            )
+        times_s = [reply.timestamp_s for reply in ping.replies if reply.timestamp_s is not None]
+        yield from _covered(run, f"answers to {node}'s pings", times_s)
+
+
+def _covered(run: RunUnderTest, what: str, times_s: Sequence[float]) -> Iterator[tuple[str, str]]:
+    """Yield where packets were there for a small part of the flows' time alone; where there is none, that is another finding's."""
+    begin_s, end_s = run.flows_time()
+    watch_s = run.param("watch_s")
+    asked_s = watch_s - (run.param("warmup_s") or 0) if watch_s else math.inf
+    end_s = min(end_s, begin_s + asked_s)
+    if len(times_s) < FEW_PACKETS or end_s - begin_s < LEAST_FLOWS_S:
+        return
+    beside_s = min(max(times_s), end_s) - max(min(times_s), begin_s)
+    if 0 < beside_s < LEAST_COVERED * (end_s - begin_s):
+        yield (
+            f"{what} for {beside_s:.1f} s of the {end_s - begin_s:.1f} s in which flows were there",
+            "as long as the flows, or nearly",
+        )
+
+
+def _transfers(run: RunUnderTest, waiting: Probes) -> Iterator[tuple[str, str]]:
+    """Compare what short transfers were to bring with what their host received in all."""
+    size, nodes = run.param("page_bytes"), run.host_state.nodes if run.host_state else {}
+    senders = {socket.node for socket in run.data_sockets()}
+    for name, rows in waiting.transfers.items():
+        if not rows:
+            yield f"no short transfer on {name}", "one after the other, as long as it was to last"
+        counts = [interface.received_bytes for interface in nodes[name].interfaces.values()]
+        if not size or not rows or not counts or None in counts:
+            continue
+        came, meant = sum(count or 0 for count in counts), len(rows) * size
+        others = OTHERS_BYTES + PACKETS_EACH * HEADERS_BYTES * len(rows) + sum(
+            ping.received * (HEADERS_BYTES + (ping.payload_bytes or 0))
+            for node, ping in waiting.pings.items()
+        ) + sum(
+            stream.sent * (HEADERS_BYTES + (run.param("call_bytes") or 0))
+            for stream in waiting.streams
+            if stream.node == name
+        )  # fmt: skip
+        # A host that has flows of its own receives these flows' data or ACKs.
+        too_much = name not in senders and came > MOST_BROUGHT_RATIO * meant + others
+        if came < BROUGHT_RATIO * meant or too_much:
+            yield (
+                f"{name} received {came / 1e6:.3g} MB in all (ip -s link), and made {len(rows)} short transfers",
+                f"{meant / 1e6:.3g} MB in these alone, of {size:.0f} B each",
+            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.lab import Value
@@ -63,13 +63,26 @@ def ping_values(pings: Sequence[PingRun], interval_s: tuple[float, float]) -> Me
 @dataclass(frozen=True)
 class Stream:
     """One direction of a stream, as its receiver had it: how many packets were `sent` to it, and those that came, in the
-    order of their numbers, with the Unix times at which they were sent and came. Of a number that came twice only the first counts.
+    order of their `numbers`, with the Unix times at which they were sent and came. Of a number that came twice only the first counts.
     """
 
     node: str
     sent: int
     sent_s: tuple[float, ...]
     came_s: tuple[float, ...]
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def interval_ms(self) -> float | None:
+        """Return the time from one packet sent to the next, on average, by those that came; None of less than two."""
+        between = self.numbers[-1] - self.numbers[0] if self.numbers else 0
+        return 1e3 * (self.sent_s[-1] - self.sent_s[0]) / between if between else None
+
+    @property
+    def least_ms(self) -> float | None:
+        """Return how long the fastest packet took, by the clocks of two hosts."""
+        took_s = [came - sent for sent, came in zip(self.sent_s, self.came_s, strict=True)]
+        return 1e3 * min(took_s) if took_s else None
 
     @property
     def delays_ms(self) -> list[float]:
@@ -103,10 +116,10 @@ def _read_stream(path: Path) -> Stream:
     if max(packets, default=-1) >= sent[0]:
         problem = f"has a packet {max(packets)}, and {sent[0]} were sent, counted from 0"
         raise ParseError(name_of(path), "file", problem)
-    times = [packets[number] for number in sorted(packets)]
-    return Stream(
-        path.parent.name, sent[0], tuple(sent_s for sent_s, _ in times), tuple(s for _, s in times)
-    )
+    numbers = tuple(sorted(packets))
+    times = [packets[number] for number in numbers]
+    sent_s, came_s = (tuple(of_each[place] for of_each in times) for place in (0, 1))
+    return Stream(path.parent.name, sent[0], sent_s, came_s, numbers)
 
 
 def _packet(line: str) -> tuple[int, float, float] | int:
@@ -153,9 +166,8 @@ def transfer_values(raw: Path, name: str) -> Measured:
     """Return how many short transfers each node made, and how long they took; a line each: when it began (Unix time), and
     how long it took until its last byte (ms)."""
     values: Measured = {}
-    for path in sorted(raw.glob(f"*/{name}")):
-        rows = rows_of(path, _transfer, "when it began, and how long it took (ms)")
-        node, took_ms = key_of(path.parent.name), [took for _, took in rows]
+    for name_of_node, rows in read_transfers(raw, name).items():
+        node, took_ms = key_of(name_of_node), [took for _, took in rows]
         values[f"{node}_transfers"] = len(rows)
         if took_ms:
             values[f"{node}_transfer_p50_ms"] = percentile(took_ms, 0.5)
@@ -163,9 +175,37 @@ def transfer_values(raw: Path, name: str) -> Measured:
     return values
 
 
+def read_transfers(raw: Path, name: str) -> dict[str, list[tuple[float, float]]]:
+    """Return each node's short transfers: when one began (Unix time), and how long it took (ms)."""
+    what = "when it began, and how long it took (ms)"
+    return {
+        path.parent.name: rows_of(path, _transfer, what) for path in sorted(raw.glob(f"*/{name}"))
+    }
+
+
 def _transfer(line: str) -> tuple[float, float]:
     began_s, took_ms = map(_finite, line.split())
     return began_s, took_ms
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Those who waited beside a run's flows, by node: pings, the streams that came to nodes, and short transfers, each with
+    the Unix time at which it began and how long it took (ms)."""
+
+    pings: Mapping[str, PingRun] = field(default_factory=dict)
+    streams: tuple[Stream, ...] = ()
+    transfers: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+
+
+def read_probes(files: FlowFiles, raw: Path) -> Probes:
+    """Return all who waited beside the flows. ParseError where a file can't be read."""
+    pings = sorted(raw.glob(f"*/{files.ping_busy}")) if files.ping_busy else []
+    return Probes(
+        {path.parent.name: ping_of(path) for path in pings},
+        tuple(read_streams(files.delays, raw)) if files.delays else (),
+        read_transfers(raw, files.transfers) if files.transfers else {},
+    )
 
 
 def read_waits(

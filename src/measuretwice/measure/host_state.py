@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.measure.connections import SsHistory, histories_of
+from measuretwice.measure.delays import Probes
 from measuretwice.measure.node_state import (
     STATE,
     damaged_segments,
@@ -173,7 +174,7 @@ class HostState:
     spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
     `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, of which
     `other_pings` aren't of the idle path, and `qdiscs` all that tc prints, by node, as they were last, and as
-    they were before; `captures` are what tcpdump printed, by its files, of which `other_captures` have no bulk test."""
+    they were before; `captures` are what tcpdump printed, by its files, of which `other_captures` have no bulk test; `probes` waited beside the flows."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -189,6 +190,7 @@ class HostState:
     other_pings: frozenset[str] = frozenset()
     captures: tuple[tuple[str, Frames], ...] = ()
     other_captures: frozenset[str] = frozenset()
+    probes: Probes = field(default_factory=Probes)
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from measuretwice.base.files import read_object
 from measuretwice.checks import check_run, run_under_test
 from measuretwice.lab import Lab, Plan, load_lab, read_plan
 from measuretwice.lab.schema.network import NodeFile
+from measuretwice.measure.delays import read_probes
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.run import measure
@@ -106,6 +107,8 @@ def _measure(root: Path, run: Path, raw: Path) -> Remeasured:
         measured, _ = measure(lab, raw, plan.params)
         how = lab.file.collect
         host_state = read_host_state(raw, how.ss_name, how.queue.file if how.queue else None)
+        if how.flows:
+            host_state = replace(host_state, probes=read_probes(how.flows, raw))
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:
