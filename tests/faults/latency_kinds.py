@@ -19,15 +19,16 @@ from measuretwice.lab import Lab
 
 # By so much a clock is set forward in the middle of a run.
 STEP_S = 0.15
-PROBES = {"ping-elsewhere", "idle-probe", "unexplained", "refused"}
-STREAM = {"unexplained", "refused"}
+# What the checker calls them was written when it had a check of them; before, all of these were silent.
+PROBES = {"probes", "ping-elsewhere", "idle-probe", "unexplained", "refused"}
+STREAM = {"probes", "unexplained", "refused"}
 DELAY = SET | {"round-trip-time", "rtt-doubling"}
 
 
 def calls(program: str, where: str, only: str, instead: str) -> str:
     """A program is called otherwise on nodes whose folder ends with `where`, if its words have `only`. In `instead` they are "$@"."""
     return (
-        f'{program}() {{ if [[ "$OUT" == *{where} && " $* " == *"{only}"* ]]; then {instead}; '
+        f'{program}() {{ if [[ "${{OUT-}}" == *{where} && " $* " == *"{only}"* ]]; then {instead}; '
         f'else command {program} "$@"; fi; }}; export -f {program}'
     )
 
@@ -85,7 +86,7 @@ HOME: tuple[tuple[str, str, set[str] | frozenset[str], Made], ...] = (
     # They are over long before the flows are.
     ("pings-too-few", "L1 L4", PROBES, called("ping", "", " -D ", 'command ping -c 40 "$@"')),
     # A page of 1000 bytes for one of 100000.
-    ("pages-too-small", "L1 L4", {"unexplained", "refused"}, called("python3", "/server", " serve ", 'exec python3 "${@:1:4}" 1000')),
+    ("pages-too-small", "L1 L4", {"probes", "unexplained", "refused"}, called("python3", "/server", " serve ", 'exec python3 "${@:1:4}" 1000')),
     # The queue that is sampled is the one of the other direction.
     ("queue-of-the-other-way", "L1 L4", {"samples", "path", "link-rate", "unexplained", "refused"}, called(
         "ip", "/router", " route get 10.6.3.2", "echo 'x dev from-modem x'")),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from latency_kinds import HOME
 from lab_nodes import (
     BOTTLENECK,
     RECEIVERS,
@@ -28,6 +27,7 @@ from lab_nodes import (
     replaced_root,
     routes_changed,
 )
+from latency_kinds import HOME
 
 from faults import Fault, Kind
 from measuretwice.lab import Lab, Value
