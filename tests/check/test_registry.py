@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +21,7 @@ MODULES = sorted(engine.SUBJECTS, key=lambda module: module.__name__)
 
 def calls(code: ModuleType | Callable[..., Any]) -> Iterator[tuple[str, str]]:
     """The name of each function called in `code` with a literal text as its first argument."""
-    for node in ast.walk(ast.parse(inspect.getsource(code))):
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(code)))):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             name = node.func.id if isinstance(node.func, ast.Name) else name
@@ -34,6 +35,9 @@ def asked(code: ModuleType | Callable[..., Any]) -> set[str]:
         for name, text in calls(code)
         if name in ("measured", "measured_text", "measured_group")
     }
+    # What another method of a run asks for by itself.
+    if ".flows_both_ways()" in inspect.getsource(code):
+        names |= asked(registry.RunUnderTest.flows_both_ways)
     fields.require(names, str(code))
     return names
 
