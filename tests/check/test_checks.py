@@ -16,7 +16,7 @@ from measuretwice.checks.whole_set import small_n
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.fields import in_unit, label_of
-from measuretwice.measure.host_state import HostState, Node, Socket, Span
+from measuretwice.measure.host_state import HostState, Node, Socket, Span, sockets_of
 from measuretwice.measure.node_state import ecn_packets
 from measuretwice.parse import Qdisc
 
@@ -463,18 +463,25 @@ def test_pings_that_waited_longer_than_the_queue_explains(ping_ms: float, found:
     assert DISCIPLINE.raised(**waits) == (["queue-elsewhere"] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("marks", "ecn", "found"), [(0, 0, True), (3, 0, False), (0, 75_446, False)]
+# A line of ss of a real flow; what follows it says how many of its packets a queue marked.
+MARKED = (
+    "ESTAB 0 195480 10.6.1.2:46174 10.6.5.2:5201 dctcp wscale:7,7 rto:294 rtt:93.478/0.174 mss:1448 cwnd:66 bytes_sent:3237765 "
+    "bytes_acked:3142198 data_segs_out:2237 delivered:2172{} busy:6148ms minrtt:92.939"
 )
-def test_a_link_that_is_not_full_has_marks_or_drops(marks: int, ecn: int, found: bool) -> None:
-    """Of a qdisc younger than itself tc counts no marks; the hosts count the packets that may have them."""
-    flow = Socket(
-        "laptop", 4000, "10.6.4.2:5201", "dctcp", 30.0, 30.0, 0.0, 0.0, None, 10**8, 10**8
-    )
-    state = HostState({"server": Node("server", {}, {}, (), ecn_packets=ecn)}, (flow,))
-    values = {"utilisation": 0.84, "queue_drops": 0, "queue_marks": marks}
+
+
+@pytest.mark.parametrize(
+    ("by_tc", "by_ss", "found"), [(0, "", True), (3, "", False), (0, " delivered_ce:7", False)]
+)
+def test_a_link_that_is_not_full_has_marks_or_drops(by_tc: int, by_ss: str, found: bool) -> None:
+    """Of a qdisc younger than itself tc counts no marks, but the sender does."""
+    text = f"# t=1700000000\n{MARKED.format(by_ss)}\n# t=1700000006\n{MARKED.format(by_ss)}\n"
+    state = HostState({}, tuple(sockets_of(text, "laptop")))
+    values = {"utilisation": 0.7, "queue_drops": 0, "queue_marks": by_tc, "queue_mean_packets": 1.5}
     run = RunUnderTest({"rate_mbit": 40}, values, host_state=state)
     assert ("unexplained" in [finding.id for finding in causes(run)]) is found
+    run = replace(run, params={"discipline": "dualpi2"})
+    assert ("no-bottleneck" in [finding.id for finding in causes(run)]) is found
 
 
 @pytest.mark.parametrize(("beside", "found"), [(0.05, False), (0.04, True)])

@@ -322,9 +322,8 @@ def _link(run: RunUnderTest) -> Iterator[str]:
     used, drops = run.measured("utilisation"), run.measured("queue_drops")
     if used is None or drops is None or used >= FULL_RATIO or drops:
         return
-    nodes = run.host_state.nodes.values() if run.host_state else ()
-    if run.measured("queue_marks") or any(node.ecn_packets for node in nodes):
-        # A queue that marks packets needn't drop any; of one younger than itself tc counts no marks.
+    if run.measured("queue_marks") or run.has_marks():
+        # A queue that marks packets needn't drop any.
         return
     sockets = run.data_sockets()
     if run.meanings & {"others-send", "rate-varies"} or not sockets or limited_by_buffers(sockets):

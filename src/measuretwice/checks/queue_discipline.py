@@ -131,7 +131,9 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
     used, packets = run.measured("utilisation"), run.measured("queue_mean_packets")
     if "discipline" not in run.params or used is None or packets is None:
         return None
-    if used > 0.8 or packets > 2 or run.measured("queue_drops") or run.measured("queue_marks"):
+    if used > 0.8 or packets > 2 or run.measured("queue_drops"):
+        return None
+    if run.measured("queue_marks") or run.has_marks():
         return None
     return Finding(
         "no-bottleneck",
@@ -178,7 +180,7 @@ def idle_stream(run: RunUnderTest) -> Finding | None:
     begin_s, end_s = run.flows_time()
     if state is None or run.brought or not begin_s:
         return None
-    streams = [(each.node, each.sent_s, LEAST_BESIDE) for each in state.probes.streams]
+    streams = [(stream.node, stream.sent_s, LEAST_BESIDE) for stream in state.probes.streams]
     # Few transfers begin while each takes long, so that one is enough.
     others = [
         (node, [row[0] for row in rows], 0.0) for node, rows in state.probes.transfers.items()

@@ -174,6 +174,13 @@ class RunUnderTest:
             and not any(other.node == socket.node and _apart(other, socket) for socket in ours)
         ]
 
+    def has_marks(self) -> bool:
+        """Return whether a flow had packets that a queue marked (ECN), by its sender's own count; of a qdisc younger than itself tc
+        counts none."""
+        return any(
+            socket.last and socket.last.delivered_ce_segments for socket in self.data_sockets()
+        )
+
     def flows_time(self) -> tuple[float, float]:
         """Return the Unix times of the first sample of any flow and of the last; zeros where none was sampled."""
         spans = self.host_state.flows_sampled if self.host_state else ()

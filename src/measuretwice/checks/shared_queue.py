@@ -383,11 +383,15 @@ def probes(run: RunUnderTest) -> Finding | None:
     if state is None or run.brought:
         return None
     waiting = state.probes
-    for found, meant in (*_streams(run, waiting), *_pings(run, waiting), *_transfers(run, waiting)):
+    for measured, expected in (
+        *_streams(run, waiting),
+        *_pings(run, waiting),
+        *_transfers(run, waiting),
+    ):
         return Finding(
-            "probes", found, meant,
+            "probes", measured, expected,
             "How long others waited is known only by these, so that whatever is concluded from them is about something else.",
-            symptom=found,
+            symptom=measured,
         )  # fmt: skip
     return None
 
@@ -454,7 +458,7 @@ def _transfers(run: RunUnderTest, waiting: Probes) -> Iterator[tuple[str, str]]:
         counts = [interface.received_bytes for interface in nodes[name].interfaces.values()]
         if not size or not rows or not counts or None in counts:
             continue
-        came, meant = sum(count or 0 for count in counts), len(rows) * size
+        came, asked_bytes = sum(count or 0 for count in counts), len(rows) * size
         others = OTHERS_BYTES + PACKETS_EACH * HEADERS_BYTES * len(rows) + sum(
             ping.received * (HEADERS_BYTES + (ping.payload_bytes or 0))
             for node, ping in waiting.pings.items()
@@ -464,9 +468,9 @@ def _transfers(run: RunUnderTest, waiting: Probes) -> Iterator[tuple[str, str]]:
             if stream.node == name
         )  # fmt: skip
         # A host that has flows of its own receives these flows' data or ACKs.
-        too_much = name not in senders and came > MOST_BROUGHT_RATIO * meant + others
-        if came < BROUGHT_RATIO * meant or too_much:
+        too_much = name not in senders and came > MOST_BROUGHT_RATIO * asked_bytes + others
+        if came < BROUGHT_RATIO * asked_bytes or too_much:
             yield (
                 f"{name} received {came / 1e6:.3g} MB in all (ip -s link), and made {len(rows)} short transfers",
-                f"{meant / 1e6:.3g} MB in these alone, of {size:.0f} B each",
+                f"{asked_bytes / 1e6:.3g} MB in these alone, of {size:.0f} B each",
             )
