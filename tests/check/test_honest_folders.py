@@ -16,6 +16,7 @@ RECORDED = ROOT / "sample-data"
 SETS = (
     "00-calibrate/readings", "01-mathis/case-0*-fixed", "01-mathis/offloads-off", "02-buffers/each-once",
     "03-scale/edge-once", "04-variants/signatures", "04-variants/case-0[1-5]-fixed", "05-queues/disciplines-once",
+    "06-latency/home-tails",
 )  # fmt: skip
 MOST_OF_A_SET = 12
 OTHERS = pytest.mark.nightly("one run of each of these sets")
