@@ -285,6 +285,8 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     f.reno_deepest_rtt, f.cubic_deepest_rtt, f.vegas_deepest_rtt = (
         ms(mean_of(rtt[trial])) for trial in (RENO_DEEPEST, CUBIC_DEEPEST, VEGAS_DEEPEST)
     )
+    deepest = rtt[VEGAS_DEEPEST]
+    f.one_vegas_keeps_its_queue = sum(wait > 2 * min(deepest) for wait in deepest) == 1
 
 
 def _rivals(f: Facts, sets: RecordedSets) -> None:
