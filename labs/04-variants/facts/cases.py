@@ -120,7 +120,7 @@ def _terminated_tcp(f: Facts, sets: RecordedSets) -> None:
         {
             "run": stage_cell,
             "goodput": SHOWN_GOODPUT,
-            "window": cell("steady_cwnd_segments", whole),
+            "window (segments)": cell("steady_cwnd_segments", whole),
             "cwnd over rate": division,
             "smallest RTT, TCP": least,
             "smallest RTT, ping": cell("sender_path_rtt_ms", ms),
