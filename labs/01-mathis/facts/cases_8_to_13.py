@@ -151,6 +151,7 @@ def _receiver_drops(f: Facts, sets: RecordedSets) -> None:
         f, broken, whole, refused="receiver_ofo_drops", timeouts="timeouts", resent="retransmits"
     )
     f.pruned, f.reneged = whole(juliet["TcpExtOfoPruned"]), whole(romeo["TcpExtTCPSACKReneging"])
+    f.prune_calls = whole(juliet["TcpExtPruneCalled"])
     f.resent_nstat = whole(romeo["TcpRetransSegs"])
     drops, resent = measured(broken, "qdisc_drops"), measured(broken, "retransmits")
     f.few_drops = drops < 5
