@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from measuretwice.facts import (
     Facts,
@@ -199,8 +200,13 @@ def _losses(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
     f.cloudlab_core_drops = whole(core.value(CLOUDLAB, "drops"))
     f.core_overshoots_more = start > core.value(CLOUDLAB, "drops")
     fabric = {set_cell(run): cell.drops_each(FABRIC) for run, cell in cells}
-    f.fabric_has_most_at_edge = fabric["edge-long"] > max(
-        fabric["intermediate"], fabric["core-long"]
+    by_flows = sorted(
+        (param(run, "flows"), fabric[set_cell(run)])
+        for run, _ in cells
+        if param(run, "rtt_ms") == 20
+    )
+    f.fabric_drops_fall_with_flows = all(
+        more < fewer for (_, fewer), (_, more) in pairwise(by_flows)
     )
     equal = [
         _name(run)
