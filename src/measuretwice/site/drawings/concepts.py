@@ -205,8 +205,8 @@ def bbr_cycle() -> Block:
     gain.say(2.2, 0.66, "drain", kind="bbr")
     flight.say(1.9, 1.2, "a short queue", kind="bbr")
     caption = (
-        "ProbeBW, two cycles of eight phases. For one round trip BBR sends 1.25 times the rate that it has measured. If the link carries no more, a quarter "
-        "of a BDP waits. In the next round trip it sends 0.75 times the rate, and the queue is gone. Then it sends at the rate itself for six."
+        "ProbeBW, two cycles of eight phases. For one round trip BBR sends at 1.25 times the rate that it has measured. If the link carries no more, a quarter "
+        "of a BDP waits. In the next round trip it sends at 0.75 times the rate, and the queue is gone. Then it sends at the rate itself for six."
     )
     return _figure(
         [gain, flight], "BBR's pacing gain over two cycles, and what is in flight", caption
