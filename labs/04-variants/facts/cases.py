@@ -270,10 +270,13 @@ def _one_server(f: Facts, sets: RecordedSets) -> None:
         )
         for trial in (CUBIC, BBR)
     )  # fmt: skip
-    bbr_run = sets.run(name, trial=BBR)
-    passed = sets.raw_object(bbr_run, LINK, kind="tbf")["packets"]
-    sent = re.findall(r"data_segs_out:(\d+)", sets.raw_text(bbr_run, SS))[-1]
-    f.far_more_passed_than_bbr_sent = passed > 1.1 * int(sent)
+    passed_for_each = []
+    for trial in (CUBIC, BBR):
+        run = sets.run(name, trial=trial)
+        sent = re.findall(r"data_segs_out:(\d+)", sets.raw_text(run, SS))[-1]
+        passed_for_each.append(sets.raw_object(run, LINK, kind="tbf")["packets"] / int(sent))
+    f.passed_for_cubics, f.passed_for_bbrs = (Number(each, digits=2) for each in passed_for_each)
+    f.more_passed_than_sent = min(passed_for_each) > 1.1
 
     cubic, bbr = (
         {run.seed: measured(run, GOODPUT) for run in sets.runs("one-server-fixed") if run.trial == trial}
