@@ -109,7 +109,8 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
 def _by_their_senders(f: Facts, sets: RecordedSets) -> None:
     """One run of either discipline, the set two-arms-once: the sum of what both senders' programs count, beside that of
     what was acknowledged; and twice the source's means."""
-    limit_bps = shaped_goodput_bps(param(sets.run("two-arms-once", trial=FIFO), "rate_mbit"))
+    rate_mbit = param(sets.run("two-arms-once", trial=FIFO), "rate_mbit")
+    limit_bps = shaped_goodput_bps(rate_mbit)
     sums = []
     for trial in (FIFO, RED):
         run = sets.run("two-arms-once", trial=trial)
@@ -117,7 +118,7 @@ def _by_their_senders(f: Facts, sets: RecordedSets) -> None:
         tests = [json.loads(sets.raw_text(run, file)) for file in files]
         sums.append(sum(test["end"]["sum_sent"]["bits_per_second"] for test in tests))
     f.senders_count = Numbers.of([mbit(total) for total in sums])
-    f.link_carries = mbit(limit_bps)
+    f.link_carries, f.link_carries_share = mbit(limit_bps), percent(limit_bps / rate_mbit / 1e6)
     f.senders_count_more = min(sums) > limit_bps
     published = [2e6 * mean_mbit for mean_mbit in (PUBLISHED_FIFO_MEAN, PUBLISHED_RED_MEAN)]
     f.source_sums = Numbers.of([mbit(total, 4) for total in published])
@@ -238,12 +239,14 @@ def _at_each_wait(f: Facts, sets: RecordedSets) -> None:
         of["red_shares_less_evenly"] for of in (*verdicts[1:], with_equal_links)
     ] == [False, None, True]
     _over_a_long_path(f, sets, *far)
-    f.even_jains = Numbers(
-        tuple(
-            mean(sets.runs(name, discipline=which), "jains_index")
-            for name in (TWO_ARMS[1], EQUAL_LINKS, LONG_PATH)
-            for which in ("pfifo_fast", "red")
+    f.jains_waiting, f.jains_equal, f.jains_far = (
+        Numbers(
+            tuple(
+                mean(sets.runs(name, discipline=which), "jains_index")
+                for which in ("pfifo_fast", "red")
+            )
         )
+        for name in (TWO_ARMS[1], EQUAL_LINKS, LONG_PATH)
     )
     f.two_arms_by_wait = table(
         ("a host waits up to", "discipline", "runs", "goodput of both (Mbit/s)", "ping under load (ms)",
