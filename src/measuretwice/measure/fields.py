@@ -166,7 +166,7 @@ FEW_FLOWS = (
     Field(
         "goodput_bps",
         "ss",
-        "the sum of the flows' goodputs, from ACKs: up to a round trip's bytes above the link's share",
+        "the sum of the flows' goodputs, by their ACKs: it may exceed what the link carries, by a round trip's bytes at most",
     ),
     Field("jains_index", "ss", "Jain's fairness index of them: 1 where all have the same"),
     Field("share_max", "ss", "the largest flow's share of the sum, 0 to 1"),
@@ -236,7 +236,7 @@ FEW_FLOWS = (
     Field(
         "steady_goodput_bps",
         "ss",
-        "one sender's bytes acknowledged, as a rate, from the time on that its lab names",
+        "one sender's bytes acknowledged, as a rate, counted from the moment that its lab names",
     ),
     Field("steady_rtt_ms", "ss", "the mean of its smoothed round-trip time then"),
     Field("steady_rtt_p95_ms", "ss", "what 95 % of these don't exceed"),
