@@ -233,6 +233,22 @@ def test_every_finding_has_a_ladder(hint: int) -> None:
             assert finding.page
 
 
+def test_a_run_of_a_case_has_help_of_its_own_case() -> None:
+    """Two cases may share a finding; and what a third one's run came to is told on no other case's page."""
+    lab = load_lab(ROOT, "latency")
+    found = Finding("queue-elsewhere", "", "", "")
+    for case in (3, 7):
+        helped = with_help(lab, found, 1, case)
+        assert helped.page == f"modules/06-latency/case-{case:02d}/"
+        assert helped.hint == lab.case(case).hints[0]
+    in_general = with_help(lab, found, 1, 1)
+    assert in_general.page == "reference/checks/#queue-elsewhere"
+    assert in_general.hint == KINDS["queue-elsewhere"].hints[0]
+    assert with_help(lab, found, 1).page == "modules/06-latency/case-03/"
+    run = ROOT / "sample-data" / "06-latency" / "case-07-broken" / "trial-01-seed1"
+    assert "page: modules/06-latency/case-07/" in run_check(str(run), "--hint", "1").stdout
+
+
 def test_cause_silences_what_follows() -> None:
     assert raised(largest_packet_bytes=27000, qdisc_drops=30, retransmits=9000) == ["offload"]
 

@@ -6,6 +6,7 @@ and saying both would hide the cause.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -216,10 +217,13 @@ def check_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> list[Find
     return judge_run(lab, run, hint).findings
 
 
-def judge_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> Judgement:
-    """Return the findings of `check_run`, and what was looked at and found right."""
+def judge_run(
+    lab: Lab, run: RunUnderTest, hint: int | None = None, case: int | None = None
+) -> Judgement:
+    """Return the findings of `check_run`, and what was looked at and found right; of a run of a `case` with its own help."""
     judged = _judge(run, lab.file.checks.leave_out)
-    return replace(judged, findings=[with_help(lab, finding, hint) for finding in judged.findings])
+    helped = [with_help(lab, finding, hint, case) for finding in judged.findings]
+    return replace(judged, findings=helped)
 
 
 def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:
@@ -330,19 +334,34 @@ def _changes(lab: Lab, member: Member) -> dict[str, Value]:
     }
 
 
-def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:
+def with_help(lab: Lab, finding: Finding, hint: int | None, case: int | None = None) -> Finding:
     """Add the page that explains a finding and, where asked for, a step of its ladder of hints.
 
-    From the lab's own pitfall, or another lab's that stages this finding, or in general.
+    Of a run of a `case` from that case, if this is its finding, else in general: no other case's page is about that run.
+    Of other runs from the lab's own pitfall, or another lab's that stages this finding, or in general.
     """
-    for other in (lab, *_siblings(lab)):
-        for number, pitfall in enumerate(other.file.pitfalls, start=1):
-            if pitfall.finding == finding.id:
-                page = f"modules/{other.folder.name}/case-{number:02d}/"
-                return replace(finding, page=page, hint=pitfall.hints[hint - 1] if hint else None)
-    ladder = KINDS[finding.id].hints
+    own = [
+        (lab, number, pitfall)
+        for number, pitfall in enumerate(lab.file.pitfalls, start=1)
+        if number == case and finding.id in (pitfall.finding, *pitfall.follows)
+    ]
+    staged = next(iter(own) if case is not None else _staging(lab, finding.id), None)
+    ladder: Sequence[str] | None = KINDS[finding.id].hints
     page = f"reference/checks/#{finding.id}"
+    if staged:
+        of_lab, number, pitfall = staged
+        ladder, page = pitfall.hints, f"modules/{of_lab.folder.name}/case-{number:02d}/"
+    elif not ladder and (other := next(_staging(lab, finding.id), None)):
+        ladder = other[2].hints
     return replace(finding, page=page, hint=ladder[hint - 1] if hint and ladder else None)
+
+
+def _staging(lab: Lab, finding: str) -> Iterator[tuple[Lab, int, Pitfall]]:
+    """The cases that stage a finding, with their numbers: the lab's own, then other labs'."""
+    for other in itertools.chain([lab], _siblings(lab)):
+        for number, pitfall in enumerate(other.file.pitfalls, start=1):
+            if pitfall.finding == finding:
+                yield other, number, pitfall
 
 
 def _siblings(lab: Lab) -> Iterator[Lab]:

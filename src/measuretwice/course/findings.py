@@ -134,7 +134,7 @@ def check_one(
     params = dict(plan.params)
     reference, notes = _compared(root, lab, plan, reference_of)
     under_test = run_under_test(lab, plan.params, measured, plan.trial, again.host_state, reference)
-    judged = judge_run(lab, under_test, hint)
+    judged = judge_run(lab, under_test, hint, _case_of(lab, plan))
     made_as: PlanDocument = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
@@ -144,6 +144,12 @@ def check_one(
         notes += chance_notes(under_test)
     document = _document(str(run), lab, params, measured, judged)
     return {**document, "limits": limits(under_test), "plan": made_as, "notes": notes}
+
+
+def _case_of(lab: Lab, plan: Plan) -> int | None:
+    """Return the case that a run is of, by its number or by the mistake that was staged; None for other runs."""
+    staged = (n for n, its in enumerate(lab.file.pitfalls, start=1) if its.id == plan.pitfall)
+    return plan.case if plan.case is not None else next(staged, None)
 
 
 def _compared(
@@ -209,7 +215,7 @@ def check_together(root: Path, documents: list[Document], hint: int | None) -> l
         ]
         for about in check_set(lab, [_member(document) for document in members]):
             runs = [members[place]["run"] for place in about.members]
-            finding = with_help(lab, about.finding, hint)
+            finding = with_help(lab, about.finding, hint, members[about.members[0]]["plan"]["case"])
             together.append(
                 {
                     "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",
@@ -257,7 +263,13 @@ def check_live(
         intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
         reference = reference_of(root, lab, intended)
     document = _document_of(
-        str(folder), lab, params, brought, hint, trial=plan.trial, reference=reference
+        str(folder),
+        lab,
+        params,
+        brought,
+        lambda run: judge_run(lab, run, hint, plan.case),
+        trial=plan.trial,
+        reference=reference,
     )
     document["notes"] = [real_time_note(*_load_and_cpus()), *document.get("notes", [])]
     return {**document, "case": plan.case} if plan.case else document
@@ -305,7 +317,13 @@ def check_brought(
     brought = imported.read_files(targets, lab, params)
     name = ", ".join(map(str, targets))
     document = _document_of(
-        name, lab, params, brought, hint, trial=numbers[0], stated=frozenset(changes)
+        name,
+        lab,
+        params,
+        brought,
+        lambda run: judge_run(lab, run, hint),
+        trial=numbers[0],
+        stated=frozenset(changes),
     )
     # Nobody is to find out by themselves what was staged. And a test as long as it was meant to be is none that is off.
     remarks = [finding for finding in document["findings"] if finding["id"] in REMARKS]
@@ -320,17 +338,17 @@ def _document_of(
     lab: Lab,
     params: dict[str, Value],
     brought: imported.ImportedFiles,
-    hint: int | None,
+    judge: Callable[[RunUnderTest], Judgement],
     *,
     trial: int,
     reference: HostState | None = None,
     stated: frozenset[str] | None = None,
 ) -> Document:
-    """The document of files: what was found, and what each file was taken for."""
+    """The document of files: what was found, as they are `judge`d, and what each file was taken for."""
     under_test = run_under_test(
         lab, params, brought.measured, trial, brought.host_state, reference, brought=True, stated=stated,
     )  # fmt: skip
-    judged = judge_run(lab, under_test, hint)
+    judged = judge(under_test)
     return {
         **_document(name, lab, params, brought.measured, judged),
         "used": brought.used,
