@@ -216,6 +216,15 @@ def test_of_many_flows_the_first_and_it_is_said() -> None:
     assert [line.label for line in only.lines["cwnd"]] == ["sender-7"]
 
 
+def test_of_a_host_that_sends_and_receives_what_it_sent_is_drawn() -> None:
+    """All connections to its server share one port, the control connection with them."""
+    read = read_over_time(ROOT, SAMPLES / "06-latency/case-07-broken/trial-01-seed1", None)
+    assert "the first 3 of 8 connections" in read.notes
+    for line in read.lines["cwnd"]:
+        assert line.label.startswith("laptop port 3")
+        assert len(set(line.values)) > 10
+
+
 def test_files_of_a_persons_own_with_times(run: Path, tmp_path: Path) -> None:
     """No plan, no iperf3: the connection that sent most. Names that neither SVG nor matplotlib likes."""
     mine = tmp_path / "mine"

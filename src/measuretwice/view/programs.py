@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from measuretwice.base.errors import UserError
 from measuretwice.measure.imported import busiest_port
@@ -214,24 +215,39 @@ def samples_of(
 
 
 def data_ports(node: str, files: Sequence[RawFile]) -> dict[str, list[int]]:
-    """By the name of each of a node's iperf3 files, the ports of its data connections."""
+    """By the name of each of a node's iperf3 files, the ports of its data connections; where it sent any, of these alone."""
     by_name = {
-        file.name: ports_in(file)
+        file.name: ends_in(file)
         for file in files
         # In a live lab a person may have called it anything.
         if file.node == node and ("iperf3" in file.base or file.base.endswith(".json"))
     }
-    return {name: ports for name, ports in by_name.items() if ports}
+    # All connections to a server share its port, iperf3's control connection, too.
+    sending = any(ends.ports and ends.sent for ends in by_name.values())
+    return {
+        name: ends.ports
+        for name, ends in by_name.items()
+        if ends.ports and (ends.sent or not sending)
+    }
 
 
-def ports_in(file: RawFile) -> list[int]:
-    """The sender's ports of iperf3's data connections; none where the file can't say."""
+class Ends(NamedTuple):
+    """A node's own ports of iperf3's data connections, and whether it sent on them."""
+
+    ports: list[int]
+    sent: bool
+
+
+def ends_in(file: RawFile) -> Ends:
+    """The ports of iperf3's data connections; none where the file can't say."""
     try:
         run = format_of(text := file.read(), file.name).parse(text, file.name)
     except (ParseError, UserError):
-        return []
-    connections = run.connections if isinstance(run, Iperf3Run) else ()
-    return [connection.local_port for connection in connections]
+        return Ends([], False)
+    if not isinstance(run, Iperf3Run):
+        return Ends([], False)
+    sent = bool(run.bidirectional) or run.server == bool(run.reverse)
+    return Ends([connection.local_port for connection in run.connections], sent)
 
 
 def ss_blocks(file: RawFile, files: Sequence[RawFile]) -> list[Block]:
