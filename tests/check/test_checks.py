@@ -18,7 +18,7 @@ from measuretwice.measure import imported
 from measuretwice.measure.fields import in_unit, label_of
 from measuretwice.measure.host_state import HostState, Node, Socket, Span, sockets_of
 from measuretwice.measure.node_state import ecn_packets
-from measuretwice.parse import Qdisc
+from measuretwice.parse import Qdisc, parse_ss
 
 ROOT = Path(__file__).parents[2]
 SCALE, BUFFERS, QUEUES = (load_lab(ROOT, name) for name in ("scale", "buffers", "queues"))
@@ -544,6 +544,28 @@ def test_ecn_that_one_end_refused(kind: str, found: bool) -> None:
     run = RunUnderTest({"ecn": "on"}, {}, host_state=state)
     assert ("ecn-refused" in [finding.id for finding in causes(run)]) is found
     assert causes(replace(run, params={"ecn": "off"})) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("ss-6.1-dctcp-fallback", "laptop's flow: dctcp-reno, with fallback_mode (ss)"),
+        ("ss-6.1-dctcp", None),
+    ],
+)
+def test_something_else_under_a_name_is_what_ss_says(source: str, found: str | None) -> None:
+    """What was seen, and no word that tells the cause of the case that it is from."""
+    *_, last = parse_ss((ROOT / f"tests/data/parse/ss/{source}.txt").read_text(), "ss.txt")
+    flow = Socket(
+        "laptop", 4000, "10.6.4.2:5201", last.congestion_control, 30.0, 30.0, 0.0, 0.0, None, 10**8, 10**8, last=last
+    )  # fmt: skip
+    run = RunUnderTest(
+        {}, {}, host_state=HostState({}, (flow,)), algorithms=frozenset(["dctcp", "cubic"])
+    )
+    raised = [finding for finding in causes(run) if finding.id == "wrong-algorithm"]
+    assert [finding.measured for finding in raised] == ([found] if found else [])
+    words = " ".join(f"{of.measured} {of.expected} {of.why} {of.symptom}" for of in raised)
+    assert not load_lab(ROOT, "latency").pitfall("dctcp-without-ecn").is_named_in(words)
 
 
 @pytest.mark.parametrize(

@@ -39,19 +39,26 @@ UNDERWAY_PACKETS = 50
 
 @check(FindingKind("wrong-algorithm"), needs=())
 def fallen_back(run: RunUnderTest) -> Finding | None:
-    """Both ends agree to ECN as a connection begins; a DCTCP that was refused it is Reno under its name."""
+    """What a DCTCP needs is agreed on by both ends as a connection begins; where it isn't, something else runs under its name."""
     for socket in run.data_sockets():
         last = socket.last
-        if not last or last.congestion_control != "dctcp":
+        name = (last and last.congestion_control) or ""
+        if not last or name.partition("-")[0] != "dctcp":
             continue
-        if "fallback_mode" in (last.algorithm or "") or (last.flags and "ecn" not in last.flags):
-            return Finding(
-                "wrong-algorithm",
-                f"{socket.node}'s flow of dctcp fell back to what Reno does (ss: no ecn, or fallback_mode)",
-                "dctcp, with ECN that both ends have agreed to",
-                "Without ECN nothing marks packets, so DCTCP has only losses to go by. Look at net.ipv4.tcp_ecn of both hosts.",
-                symptom="a flow isn't of the kind that was asked for",
-            )
+        marks = [mark for mark in (last.algorithm or {}) if mark == "fallback_mode"]
+        expected = "dctcp"
+        if name == "dctcp" and not marks:
+            if not last.flags or "ecn" in last.flags:
+                continue
+            marks, expected = ["no ecn among its flags"], "dctcp, with ecn"
+        return Finding(
+            "wrong-algorithm",
+            f"{socket.node}'s flow: {', with '.join([name, *marks])} (ss)",
+            expected,
+            "DCTCP was set, and something else ran under its name, because a connection lacked what DCTCP needs from both ends. "
+            "Compare their settings, and the flags that ss prints.",
+            symptom="a flow isn't of the kind that was asked for",
+        )
     return None
 
 
