@@ -33,6 +33,7 @@ from measuretwice.measure import fields
 from measuretwice.runs.result import Result, read_result
 from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.cases import dealt
+from measuretwice.site.macros.lab import finding
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -298,6 +299,22 @@ def test_a_page_says_whose_its_numbers_are() -> None:
     assert "My run’s values" not in text
     assert "My run’s values" in dealt(LabContext(ROOT, LAB, runs_here=True), "loss-percent")
     assert dealt(LabContext(ROOT, LAB), "cherry-picking") == ""
+
+
+def test_a_page_has_the_finding_that_only_raw_files_show() -> None:
+    """As the command has, whose words stand above it: ss's line is no measured value."""
+    shown = finding(LabContext(ROOT, load_lab(ROOT, "latency")), "dctcp-without-ecn-broken")
+    assert shown.found
+    assert shown.measured.startswith("laptop's flow: dctcp-reno")
+    assert not finding(LabContext(ROOT, load_lab(ROOT, "latency")), "dctcp-without-ecn-fixed").found
+
+
+def test_no_count_is_printed_that_no_tool_has() -> None:
+    """tc doesn't know dualpi2, so that of what it marked it says nothing."""
+    lab = load_lab(ROOT, "latency")
+    for pitfall in lab.file.pitfalls:
+        kind = trial_params(lab, pitfall.trial)["discipline"]
+        assert kind != "dualpi2" or "queue_marks" not in pitfall.predict.beside
 
 
 def test_a_value_that_a_trial_has_already_is_said(tmp_path: Path) -> None:
