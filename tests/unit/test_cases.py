@@ -317,6 +317,20 @@ def test_no_count_is_printed_that_no_tool_has() -> None:
         assert kind != "dualpi2" or "queue_marks" not in pitfall.predict.beside
 
 
+@pytest.mark.parametrize(
+    ("name", "hides"),
+    [
+        ("dctcp-without-ecn", {"congestion_control", "up_flows", "classic_flows"}),
+        ("large-burst", {"router_up_mbit", "link_up_mbit", "modem_fifo_bytes", "warmup_s"}),
+    ],
+)
+def test_a_setting_that_only_hides_a_mistake_solves_nothing(name: str, hides: set[str]) -> None:
+    """Runs with these were made: nothing is off in them, and the mistake is there still."""
+    pitfall = load_lab(ROOT, "latency").pitfall(name)
+    assert hides <= {*pitfall.hides}
+    assert not pitfall.settings & {*pitfall.hides}
+
+
 def test_a_value_that_a_trial_has_already_is_said(tmp_path: Path) -> None:
     """But of what a case is about nothing, before its cause is known."""
     lab = load_lab(ROOT, "variants")
