@@ -172,7 +172,8 @@ def test_no_name_suggests_another_cases_setting(lab, pitfall) -> None:  # type: 
 
 def test_one_setting_has_one_description_in_all_labs() -> None:
     """But where it is of other nodes: whose algorithm, whose queue, who waits."""
-    of_nodes = {"limit_packets", "start_spread_ms", "rate_mbit", "buffer_bytes"}
+    queues = {"limit_packets", "buffer_bytes", "fifo_packets", "fifo_bytes"}
+    of_nodes = queues | {"start_spread_ms", "rate_mbit"}
     described: dict[str, set[str]] = {}
     for lab in LABS:
         for name, parameter in lab.file.parameters.items():
