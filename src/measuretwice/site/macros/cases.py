@@ -116,13 +116,21 @@ def predict(context: LabContext, name: str) -> Block:
     )
 
 
+def _without_exponent(value: float) -> str:
+    """Three digits, but of large counts all before the point, as somebody would type them."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 @macro('dealt("mtu")')
 def dealt(context: LabContext, name: str) -> Block:
     """That a student's own run has other values than the page says, and how to see them before it; nothing where it hasn't."""
     staged = context.lab.pitfall(name)
     if staged.trials or not (ranges := context.lab.varied(staged)):
         return Block("")
-    near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
+    near = ", ".join(
+        f"`{key}` {_without_exponent(low)} to {_without_exponent(high)}"
+        for key, (low, high) in ranges.items()
+    )
     shown = " and **My run’s values** show" if context.runs_here else " prints"
     return Block(
         f"These are the recorded run's values. Yours lie near them ({near}): `./lab run`{shown} them.\n{{ .recorded }}"
