@@ -166,8 +166,14 @@ def test_each_file_has_its_word_and_each_word_works() -> None:
     ("run_", "says"),
     [
         ("01-mathis/case-06-broken/trial-03-seed1", "what the receiving program got"),
-        ("04-variants/case-06-broken/trial-04-seed1", "the sum of the flows' goodputs, by their ACKs:"),
-        ("05-queues/case-06-broken/trial-06-seed1", "the sum of the flows' goodputs, by their ACKs:"),
+        (
+            "04-variants/case-06-broken/trial-04-seed1",
+            "the sum of the flows' goodputs, by their ACKs:",
+        ),
+        (
+            "05-queues/case-06-broken/trial-06-seed1",
+            "the sum of the flows' goodputs, by their ACKs:",
+        ),
         ("03-scale/case-06-broken/trial-01-seed1", "the sum of the flows' goodputs in that time"),
     ],
 )

@@ -39,7 +39,7 @@ UNDERWAY_PACKETS = 50
 
 @check(FindingKind("wrong-algorithm"), needs=())
 def fallen_back(run: RunUnderTest) -> Finding | None:
-    """What a DCTCP needs is agreed on by both ends as a connection begins; where it isn't, something else runs under its name."""
+    """Return a finding where both ends didn't agree on what DCTCP needs, so that something else runs under its name."""
     for socket in run.data_sockets():
         last = socket.last
         name = (last and last.congestion_control) or ""

@@ -16,7 +16,7 @@ from measuretwice.site.macros.browser_run import OTHER_WAYS
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
 # A heading of a folded block stands further in.
-HEADING = re.compile(r"^((?: {4})*)(#{1,5}) +(.*?)(?: +\{ *#([\w-]+)[^}]*\})? *$")
+HEADING = re.compile(r"^((?: {4})*)(#{1,5}) +(.*?)(?: +\{ *(?:#([\w-]+))?[^{}]*\})? *$")
 FOLDED = re.compile(r"^( *)\?\?\?\+? +(.*)$")
 TAB = re.compile(r'^( *)===[!+]? +"(.*)"$')
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)(\{[^}]*\})?")
