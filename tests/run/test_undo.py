@@ -24,6 +24,7 @@ SETTINGS = {
         "CONGESTION_CONTROL": "vegas",
     },
     "queues": {"ACCESS_MBIT": "90", "ECN": "on"},
+    "latency": {"DISCIPLINE": "dualpi2", "ECN": "on"},
 }  # fmt: skip
 # The order of routes is no setting.
 STATE = """
