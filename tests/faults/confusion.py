@@ -89,10 +89,16 @@ class FaultTable:
         return table
 
 
-def record(path: Path, tables: Mapping[str, FaultTable], says: Mapping[str, str]) -> None:
+def record(
+    path: Path,
+    tables: Mapping[str, FaultTable],
+    says: Mapping[str, str],
+    *,
+    some_kinds: bool = False,
+) -> None:
     """Keep these tables; of others that the file has, it keeps what it had. `says` are what a checker should say of a kind.
 
-    The first tables of the kept kinds stay beside all later ones.
+    With `some_kinds`, a table's other kinds keep their rows too. The first tables of the kept kinds stay beside all later ones.
     """
     document = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for group, table in tables.items():
@@ -100,6 +106,8 @@ def record(path: Path, tables: Mapping[str, FaultTable], says: Mapping[str, str]
         for name in rows:
             if name in says:
                 rows[name]["says"] = says[name]
+        if some_kinds:
+            rows = dict(sorted({**document.get(group, {}), **rows}.items()))
         document[group] = rows
     for judging in document.keys() & {"kept", "later"}:
         document.setdefault(f"{judging}-first", document[judging])

@@ -289,5 +289,5 @@ def prove_all(chosen: argparse.Namespace) -> int:
         silent += effects.changing["silent"]
     print("\n".join(f"blamed: {line}" for line in blamed))
     if chosen.record:
-        record(chosen.record, tables, {})
+        record(chosen.record, tables, {}, some_kinds=bool(chosen.kind))
     return 1 if blamed or silent else 0

@@ -8,7 +8,8 @@
     make checker-faults ARGS='--scripts'        faults in node scripts: which changed a result, and were they named?
     make checker-faults ARGS='--swaps'          files of other runs, one by one
     make checker-faults ARGS='--odd 500'        so many honest runs with odd but legal settings
-    make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from
+    make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from;
+                                                with --kind, only that kind's rows
 
 A fault is put into a run before the lab's set-up, between it and the measurement, while it is measured, or
 into its files afterwards; the plan knows nothing of it. Then the run is checked as `lab check` does
@@ -451,8 +452,12 @@ def main() -> int:
     for group, table in tables.items():
         print(f"\n{TITLES[group]}\n\n{table}")
     if chosen.record:
+        # As many honest runs as there are of some kinds say little of all.
+        kept = {
+            name: table for name, table in tables.items() if name != "honest" or not chosen.kind
+        }
         says = {kind.name: kind.says for kinds in wanted.values() for kind in kinds if kind.says}
-        record(chosen.record, tables, says)
+        record(chosen.record, kept, says, some_kinds=bool(chosen.kind))
     return 1 if any(table.wrong for table in tables.values()) else 0
 
 
