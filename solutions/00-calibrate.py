@@ -80,7 +80,7 @@ assert all(e.ok for run in readings.values() for e in run.expectations)
 # or an MTU set on three interfaces of four.
 #
 # *Full marks.* All five pairs, and two mistakes in which the first tool is truthful and no help. A
-# student who names the qdisc's counter as no witness at all for loss is right to be strict; accept it with a reason.
+# student who says that the qdisc's counter is no witness at all for loss is right to be strict; accept it with a reason.
 #
 # ## Question 2: the rate
 
