@@ -22,6 +22,9 @@ def number(measured: Mapping[str, float | int | str | None], name: str) -> float
 
 # How a name ends says its unit.
 UNITS = {
+    # Two that may be above 1.
+    "rising_ratio": "",
+    "window_rows_ratio": "",
     "_bps": "bit/s",
     "_bytes": "B",
     "bytes_received": "B",
@@ -125,7 +128,7 @@ ONE_FLOW = (
     Field(
         "hundredth_packet_bytes",
         "tcpdump",
-        "how large one in a hundred of them is at least; null for fewer than a hundred",
+        "the size that one in a hundred of them has at least; null for fewer than a hundred",
     ),
     Field("qdisc_sent_packets", "tc", "packets that the bottleneck's qdisc passed on"),
     Field("qdisc_sent_bytes", "tc", "bytes that it passed on, including Ethernet headers"),
@@ -268,7 +271,7 @@ FEW_FLOWS = (
 MANY_FLOWS = (
     Field("flows", "ss", "data connections"),
     Field("duration_s", "ss", "how long all flows were there together, after the warm-up"),
-    Field("goodput_bps", "ss", "the sum of the flows' goodputs in that time, from ACKs as well"),
+    Field("goodput_bps", "ss", "the sum of the flows' goodputs in that time, counted from ACKs"),
     Field("own_goodput_bps", "iperf3", "the sum of their rates, each over its own whole life"),
     Field("jains_index", "ss", "Jain's fairness index of their goodputs"),
     Field("rtt_mean_ms", "ss", "the mean over the flows of their mean round-trip time"),
@@ -285,7 +288,7 @@ MANY_FLOWS = (
     ),
     Field("retransmits_per_halving", "ss", "retransmits over halvings"),
     Field("drops_per_halving", "tc", "the router's drops over the halvings"),
-    Field("all_queue_drops", "tc", "the same drops, counted from the start, including slow start"),
+    Field("all_queue_drops", "tc", "the router's drops from the start, including slow start"),
     Field("all_halvings", "events", "the halvings, counted from the start"),
     Field("all_drops_per_halving", "tc", "all_queue_drops over all_halvings"),
     Field(
@@ -300,7 +303,7 @@ MANY_FLOWS = (
     Field(
         "queue_packet_bytes",
         "tc",
-        "the largest that the mean packet in the queue was in any sample",
+        "the largest mean size of the packets in the queue, over all samples",
     ),
     Field("queue_delay_mean_ms", "tc", "how long the mean queue takes to drain at the link's rate"),
     Field(
@@ -308,7 +311,7 @@ MANY_FLOWS = (
         "tc",
         "packets that the queue dropped from the first sample to the last; its counter at the end may have a few more",
     ),
-    Field("loss_ratio", "tc", "these over the segments sent"),
+    Field("loss_ratio", "tc", "queue_drops over the segments sent"),
     Field("rivals_found", "ss", "flows with the rivals' algorithm"),
     Field("rival_share", "ss", "their share of the goodput, 0 to 1"),
     Field("rival_fair_share", "ss", "their share of the flows, 0 to 1"),
@@ -426,7 +429,7 @@ FLOW = (
     Field("mss_bytes", "", "its segment size"),
     Field("path_rtt_ms", "", "the path's round-trip time by ping, before it began"),
     Field("decreases", "", "how often ssthresh changed after the first slow start"),
-    Field("kept_ratio", "", "the median over these of ssthresh over the window before"),
+    Field("kept_ratio", "", "ssthresh over the window before, in the median of these"),
     Field("decrease_window_segments", "", "the median of that window"),
     Field("to_address", "", "the receiver's address, by iperf3"),
     Field("busy_ping_mean_ms", "", "ping's mean during the flow"),

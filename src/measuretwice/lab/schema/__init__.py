@@ -19,8 +19,8 @@ SCHEMA_FILE = "labs/lab.schema.json"
 
 
 class About(Strict):
-    """What a lab is about. The `question` is what it asks, in a sentence that tells no answer. A `draft` runs as every lab does; no page shows it, and nothing of it
-    need be recorded."""
+    """What a lab is about. Its `question` is one sentence that doesn't tell the answer. `minutes` is how long it takes, `needs` are the labs
+    that come first, and `source` is the work that it follows. A `draft` runs like any lab, but no page shows it, and it needs no recorded runs."""
 
     title: str
     question: str | None = None
@@ -32,7 +32,7 @@ class About(Strict):
 
 
 class LabFile(Strict):
-    """The whole file. `format_version` is its form: another than this kit reads is refused."""
+    """The whole file. `format_version` is its form; one that this kit doesn't read is refused."""
 
     format_version: Literal[1]
     lab: About

@@ -22,8 +22,8 @@ class SymptomOf(Strict):
 
     Kinds: `against-model` (the run's goodput against the model's, the recorded steps' last trials behind it), `over-time` (`of`: the
     run's cwnd, rtt, queue, losses or goodput), `values` (`bars`, one below the other), `runs` (`value` of each run, by the parameter
-    `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `ecdf` (which share of
-    the `samples` in a raw file is at most so large), `rows` (of a raw `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
+    `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `ecdf` (the share of
+    the `samples` in a raw file up to each value), `rows` (of a raw `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
     a word as bars; a word as `y` is what stands behind it, as in `cwnd:10` and `time=40.0`, in the lines that have it). No label, and no line, may have a word in it that gives the cause away.
     """
 
@@ -106,7 +106,7 @@ AnySymptom = Annotated[
 
 
 class Again(Strict):
-    """Run once more what came out odd: whose `measured` value lies outside min..max.
+    """Run once more what came out odd: runs whose `measured` value lies outside min..max.
 
     With the next seed each time, at most `tries` times, and the last try counts: a way to fool
     oneself, staged so that it can be caught.
@@ -140,7 +140,7 @@ class Factors(Strict):
 class Elsewhere(Strict):
     """A pitfall on another trial than its own, so that not every student has the same numbers.
 
-    `both` is set in both stages, `broken` in that one besides. `make checker-matrix` proves each
+    `both` is set in both stages, `broken` only in the broken one. `make checker-matrix` proves each
     over several seeds.
     """
 
@@ -202,8 +202,10 @@ class Predict(Asked):
 
     Where the answer is none of the measured values, `compared` is false: then `value` only says what
     the fix did. `beside` are further measured values that are printed with the answer, each with its name.
-    `of_trial` says which of a case's several trials the prediction is compared with, by its number, or by its mean: the
-    least or the most. What became of the others is still said trial by trial, unlike with `of`.
+    `of` and `over` pick runs by their settings: the answer is the mean of the first, divided by that of the second, if there
+    is one. `spread_by` compares variances instead, by a parameter with two values; `upper` takes the upper end of their ratio's interval.
+    `of_trial` says which of a case's several trials the prediction is compared with, by its number, or as the one with the
+    `least` or the `most` in the mean. What became of the others is still said trial by trial, unlike with `of`.
     """
 
     ask: str = "How many Mbit/s will you measure?"
@@ -221,7 +223,7 @@ class Predict(Asked):
 
 
 class Choice(Strict):
-    """An answer that may be chosen: what it `says`; and of each but the right one `why_not`, a line which doesn't give the
+    """An answer that may be chosen: what it `says`, and for each wrong one `why_not`, a line that doesn't give the
     right one away."""
 
     says: str
@@ -229,7 +231,7 @@ class Choice(Strict):
 
 
 class NumberAsked(Asked):
-    """A number that a student works out from their own runs, and by which part it may be off."""
+    """A number that a student works out from their own runs, and by what share it may be off; Predict explains the other keys."""
 
     tolerance_ratio: float = Field(default=0.02, gt=0, lt=1)
 
@@ -237,8 +239,8 @@ class NumberAsked(Asked):
 class Judgement(Strict):
     """What a case asks where the mistake is in what is said of runs, and no other run is needed: it is solved by an answer.
 
-    A question (`ask`) with `choices`, of which the one without `why_not` is right; and where it fits a `number` that the
-    student's own runs give. It is asked once there is a diagnosis: choices tell causes.
+    A question (`ask`) with `choices`, of which the one without `why_not` is right, and, where that fits, a `number` that the
+    student's own runs give. It is asked once there is a diagnosis, because choices tell causes.
     """
 
     ask: str
@@ -287,11 +289,11 @@ class Pitfall(Strict):
 
     For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
     first, and what it `teaches`: a skill, in words that don't give the cause away.
-    `enough` names those of the settings in `broken` of which each fixes it alone; where it is missing, all have to change.
-    `hides` are settings that leave nothing off without fixing it, such as how often is sampled: a run with no other change
-    doesn't solve the case.
-    `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
-    was measured would leave nothing off. `judgement` is the question that solves it, where only what is said of the runs is
+    `enough` names the settings in `broken` that each fix it alone; without it, all have to change.
+    `hides` are settings that make the finding go away without fixing the mistake, such as how often a tool samples: a run with
+    no other change doesn't solve the case.
+    `settled_by` is the parameter that the deciding experiment changes, where a claim that merely fits what
+    was measured would raise no finding. `judgement` is the question that solves it, where only what is said of the runs is
     wrong.
     `place` says where in the network it was, for a drawing that comes after the diagnosis: places as in
     `[topology]` `acts`.
@@ -352,12 +354,12 @@ class Recording(Strict):
     """A set of runs that sample-data/ holds, besides both stages of each pitfall.
 
     Each of `trials` is run `repeat` times, with `set` over its own parameters (`"=name"` as in a
-    stage). With `losses`, each trial lasts until the model expects that many losses. Of a `case` these are runs as a student
+    stage). With `losses`, each trial lasts until the model expects that many losses. With `case` they are runs as a student
     makes them, of the case's own trials, from `seed` on.
-    `keep`: the tools' own output of each run, or its numbers and a digest of that output; of several flows `totals` are what they
-    did together.
-    `for_students`: a students' release has it; it says no cause.
-    `step`: this set is a panel in the figure that tells how the result came to be, in order.
+    `keep` says what is kept of each run: the tools' own output (`raw`), its numbers and a digest of that output (`digests`), or only
+    what several flows did together (`totals`).
+    `for_students`: a students' release has the set, because it tells no cause.
+    `step`: the set is a panel in the figure that tells how the result came to be, in order.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -410,7 +412,7 @@ class TryStep(Strict):
     The first one is the first try itself, after none. A student's own state is the first one's
     settings with what each step changes whose pitfalls are all solved, in any order: what a step
     changes is what differs between its set and the one before. `shown` is what it is counted by, if
-    that is another value than the first try's. `repeat`: a student's own runs are so many of each trial, where the recorded
+    that is another value than the first try's. `repeat` is how many runs of each trial a student makes, where the recorded
     set has fewer.
     """
 
@@ -424,7 +426,7 @@ class FirstTry(Strict):
     """What `./lab start` runs: a `claim` that one would like to believe, a question to predict
     (`ask`), what is counted (`shown`), and the `steps` from the first try on.
 
-    Claim, question and labels are read before any case is solved: they tell no cause. `found` is what
+    Claim, question and labels are read before any case is solved, so they tell no cause. `found` is what
     there is to say of the claim once the last step is reached.
     """
 

@@ -14,8 +14,8 @@ IN_BRACES = re.compile(r"\{([a-z0-9_]+)\}")
 
 
 class Node(Strict):
-    """A host or router. Nodes that differ by their addresses only may share a `script`: the name of
-    a file in nodes/, without its ending. Without one, it is the node's own name."""
+    """A host or router. Nodes that differ only in their addresses may share a `script`: the name of
+    a file in nodes/, without its ending. If none is given, it is the node's own name."""
 
     name: NodeName
     script: NodeName | None = None
@@ -24,6 +24,8 @@ class Node(Strict):
 
 
 class End(Strict):
+    """An end of a link: its `node`, and its `address` with the prefix's length, as in `10.10.1.100/24`."""
+
     node: NodeName
     address: str
 
@@ -35,6 +37,8 @@ class End(Strict):
 
 
 class Link(Strict):
+    """A cable between two interfaces."""
+
     a: End
     b: End
 
@@ -44,9 +48,9 @@ class Edges(Strict):
 
     The cables of `hosts` have the `speed` (Mbit/s, in both directions), and a host looks at a packet
     at a random moment within `processing` (microseconds) after it came. Packets keep their order.
-    With a `batch` (packets), it looks at none before so many have come, or `processing` after the first of them,
-    and then at all of them at once, as cards that gather them make it do.
-    A value of 0 leaves that out.
+    With a `batch` (packets), it waits until that many have come, or until `processing` after the first of them,
+    and then looks at all of them at once, as behind a card that gathers packets.
+    A value of 0 turns each of these off.
     """
 
     hosts: list[NodeName]
@@ -66,8 +70,8 @@ class Act(Strict):
     `at` lists the places: `router/juliet` is the router's interface towards juliet, `romeo` the node
     itself; where several nodes share a `script`, its name stands for all of them. `by` is the queue
     discipline that does it, or `=name`, a parameter that says which. `says` is what stands there, with
-    parameters in braces: `delay {rtt_ms}`, or half of it. `queue` draws packets waiting. `role` says who sends and who receives.
-    It is drawn only `when` each parameter named there has one of these values, and each in braces has any.
+    parameters in braces, as in `delay {rtt_ms}`; with `half`, half of their values. `queue` draws packets waiting. `role` says who sends and who receives.
+    It is drawn only if each parameter in `when` has one of the values listed there, and each one in braces has a value.
     """
 
     at: list[str]
@@ -88,11 +92,12 @@ class Act(Strict):
 class Emulated(Strict):
     """A link that an emulator can stand in for, where the kernel that runs the hosts can't shape it (`--emulate`).
 
-    At `link`, as in `router/juliet`, lie the whole path's rate (Mbit/s) and before it a `buffer` (bytes), drop-tail, and the
-    losses at random (`loss`, a share), all on the way to the latter. Of the path's `rtt` (ms) the share `there_ratio` is delay
-    on that way, the rest on the way back. `burst` (bytes) goes at once, before the rate applies. All but the share are names of
-    parameters. What no emulator of ours does is left out by `only`: the values that these parameters may have; none where they
-    must be left alone. What the lab's scripts ask of tc is the emulator's to do, so they are told that it is done.
+    One `link`, as in `router/juliet`, has the whole path's `rate` (Mbit/s), and before it a drop-tail `buffer` (bytes) and
+    random losses (`loss`, a share), all on the way to the second node. Of the path's `rtt` (ms) the share `there_ratio` is delay
+    on that way, and the rest on the way back. `burst` (bytes) goes at once, before the rate applies. All of these but `link` and
+    `there_ratio` are names of parameters. `only` lists the values that other parameters may have, because our emulator can't do
+    the rest; an empty list means that the parameter must not be set. The emulator does what the lab's scripts ask of tc, so they
+    are told that it is done.
     """
 
     link: str
@@ -112,6 +117,8 @@ class Emulated(Strict):
 
 
 class Topology(Strict):
+    """The network: its nodes, the links between them, and `art`, a drawing of it in plain text."""
+
     art: str
     nodes: list[Node]
     links: list[Link]
@@ -168,8 +175,8 @@ class Topology(Strict):
 class Step(Strict):
     """One phase of one node's script.
 
-    A background step says itself when it is ready. It is waited for when all is measured, or,
-    with `stop`, told to end.
+    A background step tells when it is ready. Once all has been measured, the run waits for its end, or,
+    with `stop`, tells it to end.
     """
 
     node: NodeName
@@ -187,12 +194,12 @@ class Run(Strict):
     packets instead of 1000. `reader_interval` names the one that says how often a receiving program
     gets its data there, in ms, where 10 ms are too often.
 
-    `too_much_for_browser` holds words of parameters that the browser's machine has neither the time nor the memory for,
-    as for a program in Python that every packet passes.
+    `too_much_for_browser` lists choices of parameters for which the browser's machine has too little time or memory,
+    such as a program in Python that every packet passes through.
 
     `qdiscs` and `algorithms` are the queue disciplines and congestion controls that the kernel must
-    have; `=name` stands for what that parameter says. The virtual kernel has them all, others are
-    asked before a run.
+    have; `=name` stands for what that parameter says. The virtual kernel has them all; other kernels
+    are asked before a run.
     """
 
     prepare: list[Step]
@@ -211,6 +218,8 @@ class Run(Strict):
 
 
 class NodeFile(Strict):
+    """A file in the raw folder of a node."""
+
     node: NodeName
     file: str
 
@@ -228,7 +237,7 @@ class StreamFiles(Strict):
 
     It has a line for each packet that came: its number, counted from 0, when it was sent and when it came (Unix times,
     each by its own host's clock); and one line `# sent N`, as many as were sent to it. `deadline` names the parameter that says
-    how much longer than the fastest one a packet may take, in ms, and isn't late.
+    how many ms longer than the fastest one a packet may take without being late.
     """
 
     file: str
@@ -244,8 +253,8 @@ class FlowFiles(Strict):
     is what a person took from iperf3's text: lines of seconds and KBytes. `rates` are the rows that
     a node's average was taken from: start, end (seconds) and bit/s, a line each.
 
-    Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers`: short ones beside the flows,
-    a line each with the Unix time at which it began and how long it took until its last byte (ms). `summary`, on one node, is a
+    Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers`, short ones beside the flows:
+    a line each, with the Unix time at which it began and how long it took until its last byte (ms). `summary`, on one node, is a
     person's own result: lines of a name and a number.
     """
 
@@ -263,8 +272,8 @@ class FlowFiles(Strict):
 class QueueAt(Strict):
     """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
 
-    Without `node`, it is the one that has such a file: which queue fills may differ from trial to
-    trial. Without `kind`, the qdisc is the innermost: no other's parent.
+    Without `node`, it is the one that has such a file, because which queue fills may differ from trial to
+    trial. Without `kind`, it is the innermost qdisc, which is no other's parent.
     `rate` names the parameter with the link's rate in Mbit/s. `setup` is a file with what
     `tc -s -d qdisc show` said of the same interface before the run. `lengths`, where the node has
     it, is what a person took from tc's text: lines of Unix time and packets.
@@ -296,15 +305,15 @@ class SenderAt(Strict):
 
 
 class CrowdFiles(Strict):
-    """Files of runs with up to thousands of flows. All but the last have each node with flows.
+    """Files of runs with up to thousands of flows. Each node with flows has all but `summary` and `groups`.
 
     `ss` is sampled, `events` are lines of Unix time, port and TCP's congestion state (a number, as
     in include/uapi/linux/tcp.h) whenever that changed. Nothing before `warmup`, a parameter in
     seconds, after the last flow's start is counted. `asked` is the parameter with the number of
     flows, `rival` the one with the algorithm of those that differ.
-    `counted`, where there is one: lines of Unix time and port, a halving each, by the person's own
+    `counted`, where there is one, has lines of Unix time and port, a halving each, by the person's own
     counter. `summary` and `groups` stand on one node and are a person's own results: lines of a
-    name and a number; and of an algorithm, its flows and their sum in bit/s.
+    name and a number, and lines of an algorithm, its flows and their sum in bit/s.
     """
 
     iperf3: str

@@ -68,12 +68,12 @@ _MOST_ELSEWHERE = 1e15
 class Parameter(Strict):
     """One setting of a lab: a number with a unit in its name, or one of a few words.
 
-    Without a `default` it is not set: the node scripts derive it from the others. Setting it
+    Without a `default` it is not set, and the node scripts derive it from the others. Setting it
     apart is how a mistake is staged (a loss in percent that isn't the ratio that was meant).
-    `sets`, by choice: the values that other parameters have with it, unless a trial, a stage or
+    `sets` gives, for each choice, the values that other parameters have with it, unless a trial, a stage or
     --set says otherwise.
-    `unlisted`: it is set like any other, but lists leave it out until a case that is about it is
-    known, or somebody has set it. So are settings that stage a mistake, or say how to judge.
+    An `unlisted` one is set like any other, but lists leave it out until its case is solved, or somebody
+    has set it. Settings that stage a mistake, or say how to judge, are unlisted.
     """
 
     default: Value | None = None
@@ -163,10 +163,14 @@ def unit_of(name: str) -> str:
 
 
 class TrialTable(Strict):
+    """All trials in a CSV `file`, a line each."""
+
     file: str
 
 
 class InlineTrial(Strict):
+    """One trial: its number, its title, and the parameters that it sets."""
+
     trial: int = Field(gt=0)
     title: str
     set: dict[str, Value] = {}

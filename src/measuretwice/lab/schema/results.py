@@ -16,7 +16,7 @@ Meaning = Literal["rate-varies", "others-send", "tcp-split"]
 
 
 class ModelUse(Strict):
-    """Which model a lab holds its measurement against, and which parameters feed it."""
+    """Which model a lab compares its measurement with, and which parameters feed it."""
 
     name: str
     constant: float
@@ -28,14 +28,14 @@ class ModelUse(Strict):
 
 
 class Expectation(Strict):
-    """A measured value held against a parameter, a range, or a probability.
+    """A measured value compared with a parameter, a range, or a probability.
 
     Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
-    (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` are several, whose
-    sum is meant; one that counts twice stands there twice.
+    (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` names several, whose
+    sum is meant; one that counts twice is named twice.
 
-    What it says holds while the parameters in `as_trial` have the trial's own values. `coarser` says of a parameter's
-    words by how much more the value may be off then, as where timestamps make steps of a millisecond.
+    It applies only while the parameters in `as_trial` have the trial's own values. `coarser` says, for choices of a
+    parameter, by how much more the value may be off, as where timestamps make steps of a millisecond.
     """
 
     label: str
@@ -77,12 +77,11 @@ class Expectation(Strict):
 
 
 class Checks(Strict):
-    """What the checker must not say of this lab's runs, because they are meant to be so. `flows_each` is how many data
-    connections each sender has, where no parameter says it; `flows_of` names the parameters that say how many there are in all, such as
-    those of both directions.
+    """What the checker must know of this lab. `leave_out` lists findings that are no mistake here, such as `queueing` on a
+    path that was made to have a queue. `flows_each` is how many data connections each sender has, where no parameter says it;
+    `flows_of` names the parameters that say how many there are in all, such as those of both directions.
 
-    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`). `means` says of a parameter's
-    words what they are meant to do: `rate-varies` makes a link's rate change all the time, `others-send` lets others send
+    `means` says what choices of a parameter are meant to do: `rate-varies` makes a link's rate change all the time, `others-send` lets others send
     over the same link, `tcp-split` lets a node end connections and open its own.
     """
 
@@ -102,8 +101,8 @@ class Checks(Strict):
 
 class Samples(Strict):
     """Numbers in a raw `file` (node/name), a line each: what stands in column `y`, counted from 0, or behind a word, as in `cwnd:10` and
-    `time=40.0`, over `unit`. With `less`, what stands in that column is taken from it first; with `above_least` they count from the smallest
-    of the run on.
+    `time=40.0`, over `unit`. With `less`, what stands in that column is subtracted first; with `above_least`, the run's smallest
+    is subtracted from each.
     """
 
     file: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")]
@@ -136,10 +135,10 @@ class FigureOf(Strict):
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
-    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), `ecdf` (which share of `samples` in a raw file of each run is at most
-    so large, by the parameter `by`: a thin line a run, a wide one of all; with `tail` which share is at least so large, on a logarithmic axis), and `against` (the mean of the measured value
+    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), `ecdf` (the share of `samples` in a raw file of each run up to each
+    value, by the parameter `by`: a thin line a run, a wide one of all; with `tail` the share from each value up, on a logarithmic axis), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
-    parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). `trials` are those that it is of, and runs of theirs that have these `settings`.
+    parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). It shows the runs of these `trials` that have these `settings`.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
