@@ -157,7 +157,7 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"table of {_type(inner[1])}"
     if origin is Literal:
-        return ", ".join(f"`{word}`" for word in inner)
+        return ", ".join(f"`{word}`" if word else "empty" for word in inner)
     if hasattr(annotation, "__metadata__"):
         return _type(inner[0])
     if inner:
@@ -206,15 +206,15 @@ RESULT = {
     "seed": "where the virtual kernel's randomness started from",
     "params": "every parameter of the lab with the value that this run had",
     "measured": "what was measured: the next table",
-    "flows": "in a lab with many flows: each flow's own values. Not there in other labs",
+    "flows": "each flow's own values. Only labs with several flows have it",
     "model": "the model's prediction for this run's parameters; null in a lab without a model",
     "ratio": "goodput over the model's bandwidth; null where the model has no finite value",
     "comparable": "whether the model makes a claim here at all, and enough losses are expected",
     "not_comparable_because": "if not: why, in words",
     "expectations": "each range that `lab.toml` expects, and whether the value lies in it",
-    "case": "the case's number, of a run made with `--case`. Only there",
-    "edited": "of a run with a student's own node scripts, these scripts' digests by name. Only there",
-    "derived_by": "digest of the code that made this file: other code derives it again. Not kept in recorded runs",
+    "case": "the case's number. Only runs made with `--case` have it",
+    "edited": "digests of the student's own node scripts, by name. Only runs with such scripts have it",
+    "derived_by": "digest of the code that made this file, because other code derives it again. Not kept in recorded runs",
 }
 MODEL = {
     "name": "the model's name",
@@ -252,12 +252,12 @@ PLAN = {
     "where": "where it runs",
     "kernel": "the kernel's version, and a digest of its source, configuration and patches",
     "scripts": "a digest of each shell script that takes part",
-    "tools": "each tool's word for its version",
+    "tools": "each tool's version, as the tool prints it",
     "recipe": "the version of the kit's way of measuring, so that an older run isn't taken for a new one",
-    "case": "the number of the case that was run, with `stage` null or, for `--show-me`, `fixed`. Only there",
-    "edited": "digests of those scripts that are the student's own (`./lab edit`), by name. Only there",
+    "case": "the number of the case that was run, with `stage` null or, for `--show-me`, `fixed`. Only a case's plan has it",
+    "edited": "digests of those scripts that are the student's own (`./lab edit`), by name. Only plans with such scripts have it",
     "kernel_seed": "the virtual kernel's seed, from lab, trial and seed: both stages of a pitfall have the same",
-    "digest": "eight digits that stand for all of the above; the folder's name ends in them",
+    "digest": "eight hexadecimal digits that stand for all of the above; the folder's name ends in them",
 }
 PROVENANCE = {
     "measuretwice": "the kit's version",
@@ -269,7 +269,7 @@ PROVENANCE = {
     "virtual_start_ns": "the virtual clock's time at the start of every run",
     "command": "the command that does this run again",
     "plan_digest": "the plan's digest",
-    "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only there",
+    "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only such runs have it",
     "confined": "by what means the run's programs were kept from your machine: folders, system calls, Landlock. Only in runs of a virtual machine",
 }
 RECORDED_SET = {
@@ -279,7 +279,7 @@ RECORDED_SET = {
     "kernel": "as in `plan.json`, once for all its runs",
     "tools": "the same",
     "scripts": "the same",
-    "recorded": "the day",
+    "recorded": "the day on which they were recorded",
     "machine": "processor and system",
     "runs": "a line for each run: its `result.json` in short, and `raw_sha256`",
 }
