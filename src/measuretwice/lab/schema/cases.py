@@ -23,8 +23,8 @@ class SymptomOf(Strict):
     Kinds: `against-model` (the run's goodput against the model's, the recorded steps' last trials behind it), `over-time` (`of`: the
     run's cwnd, rtt, queue, losses or goodput), `values` (`bars`, one below the other), `runs` (`value` of each run, by the parameter
     `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `ecdf` (the share of
-    the `samples` in a raw file up to each value), `rows` (of a raw `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
-    a word as bars; a word as `y` is what stands behind it, as in `cwnd:10` and `time=40.0`, in the lines that have it). No label, and no line, may have a word in it that gives the cause away.
+    the `samples` in a raw file up to each value), `rows` (of a raw `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where that column
+    holds words, as bars; a word as `y` stands for what follows it, as in `cwnd:10` and `time=40.0`, in the lines that have it). No label, and no line, may have a word in it that gives the cause away.
     """
 
     kind: str
@@ -40,8 +40,8 @@ class OverTimeSymptom(SymptomOf):
 
 
 class Bar(Strict):
-    """One bar: a measured `value`, `"=name"` for a parameter's, `"model_bps"`, or a number, `times` that
-    of another; or by how much a node's nstat `counter` grew."""
+    """One bar: a `value`, multiplied by `times`. Each is a measured value, `"=name"` for a parameter's, `"model_bps"`, or a number.
+    Or a bar is by how much a node's nstat `counter` grew."""
 
     label: str
     value: float | str | None = None
@@ -381,7 +381,7 @@ class Shown(Strict):
     With `min`, `max` or both: in each run it lies between them. With `most`: its mean is highest in the
     runs whose parameter `by` has that value, and by more than chance. With `alike_ratio`: the means of all values of `by`
     differ by no more than that share; beside `most` it says which means are level in any case. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
-    has of the value.
+    has for the value.
     """
 
     value: str
@@ -410,8 +410,8 @@ class TryStep(Strict):
     """A state of the first try: the recorded set `of` it, reached `after` these pitfalls are solved.
 
     The first one is the first try itself, after none. A student's own state is the first one's
-    settings with what each step changes whose pitfalls are all solved, in any order: what a step
-    changes is what differs between its set and the one before. `shown` is what it is counted by, if
+    settings with the changes of each step whose pitfalls are all solved, in any order. What a step
+    changes is the difference between its set and the one before. `shown` is what it is counted by, if
     that is another value than the first try's. `repeat` is how many runs of each trial a student makes, where the recorded
     set has fewer.
     """

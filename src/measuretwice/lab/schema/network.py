@@ -253,8 +253,8 @@ class FlowFiles(Strict):
     is what a person took from iperf3's text: lines of seconds and KBytes. `rates` are the rows that
     a node's average was taken from: start, end (seconds) and bit/s, a line each.
 
-    Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers`, short ones beside the flows:
-    a line each, with the Unix time at which it began and how long it took until its last byte (ms). `summary`, on one node, is a
+    Any node may have `ping_busy`, `delays` (of a stream beside the flows) and `transfers` (short fetches beside the flows:
+    a line each, with the Unix time at which it began and how many ms it took until its last byte). `summary`, on one node, is a
     person's own result: lines of a name and a number.
     """
 

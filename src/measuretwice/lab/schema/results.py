@@ -32,8 +32,9 @@ class Expectation(Strict):
 
     Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
     (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` names several, whose
-    sum is meant; one that counts twice is named twice.
+    sum is meant; one that counts twice is named twice. `scale` multiplies them.
 
+    `trials` limits it to some trials, and `only_comparable` to runs about which the model makes a claim.
     It applies only while the parameters in `as_trial` have the trial's own values. `coarser` says, for choices of a
     parameter, by how much more the value may be off, as where timestamps make steps of a millisecond.
     """
@@ -135,7 +136,7 @@ class FigureOf(Strict):
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
-    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each minute, a line a run), `ecdf` (the share of `samples` in a raw file of each run up to each
+    what was acknowledged, against time), `evenness` (Jain's index of what flows got in each `step_s` seconds, a line a run), `ecdf` (the share of `samples` in a raw file of each run up to each
     value, by the parameter `by`: a thin line a run, a wide one of all; with `tail` the share from each value up, on a logarithmic axis), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). It shows the runs of these `trials` that have these `settings`.
