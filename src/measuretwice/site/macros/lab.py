@@ -209,7 +209,9 @@ def run(
 @macro('took("mtu-broken")')
 def took(context: LabContext, name: str) -> str:
     """How long the runs of a recorded set took together, by the clock on the wall."""
-    return seconds(sum(map(context.sets.real_s, context.sets.runs(name))))
+    took_s = sum(map(context.sets.real_s, context.sets.runs(name)))
+    # Of a run its beginning and its end are known to the second.
+    return seconds(took_s) if took_s else "under a second"
 
 
 @macro("steps")
