@@ -46,10 +46,10 @@ def _tenfold(f: Facts, sets: RecordedSets) -> None:
     f.tenfold_pilots, f.tenfold_runs = whole(len(pilots[0])), whole(len(runs[0]))
     f.tenfold_scatter = Number(max(map(_scatter, pilots)), "%", 2)
     f.tenfold_pilot_ratio = ratio(*pilots).middle
-    f.tenfold_ratio = found = ratio(*runs)
-    f.tenfold_factor = Interval(1 / found.middle_value, 1 / found.high_value, 1 / found.low_value)
+    f.tenfold_ratio = tenfold = ratio(*runs)
+    f.tenfold_factor = Interval(1 / tenfold.middle_value, 1 / tenfold.high_value, 1 / tenfold.low_value)
     f.tenfold_above, f.tenfold_below = Number(rule["above"]), Number(rule["below"])
-    f.tenfold_holds = judge(found, least=rule["above"], most=rule["below"])
+    f.tenfold_holds = judge(tenfold, least=rule["above"], most=rule["below"])
     f.tenfold_table = table(
         ("which runs", "how many of each", f"A: {plan['a']['name']} (Mbit/s)", f"B: {plan['b']['name']} (Mbit/s)"),
         (
@@ -67,12 +67,12 @@ def _startup(f: Facts, sets: RecordedSets) -> None:
     f.startup_pilots, f.startup_runs = whole(len(pilots)), whole(len(runs))
     f.startup_scatter = Number(_scatter(pilots), "%", 2)
     f.startup_pilot_mean = Number(statistics.fmean(pilots) / 1e6, "MB")
-    f.startup_mean = found = Interval.of_mean([value / 1e6 for value in runs], "MB", 4)
+    f.startup_mean = startup = Interval.of_mean([value / 1e6 for value in runs], "MB", 4)
     # The path's BDP, in MB: what the claim counts in.
     bdp = sets.trial(40)["rate_mbit"] * sets.trial(40)["wire_rtt_ms"] / 8000
     f.startup_above_two = min(runs) / 1e6 > 2 * bdp
     f.startup_below = Number(rule["below"] / 1e6, "MB")
-    f.startup_holds = judge(found, most=rule["below"] / 1e6)
+    f.startup_holds = judge(startup, most=rule["below"] / 1e6)
     f.startup_table = table(
         ("which runs", "how many", "longest queue (MB)"),
         (
