@@ -121,6 +121,18 @@ def test_what_was_handed_over_and_what_arrived(received: int, apart: bool) -> No
     ) is apart  # fmt: skip
 
 
+def test_what_a_slow_sender_still_holds_is_in_no_result_of_the_kit() -> None:
+    """In an odd but honest run of Mathis, 38.8 s over 154.5 ms with segments of 577 bytes, iperf3 had 2.3 MB left to send."""
+    slow = transfer(sent=Amount(5_510_000, 38.8), received=Amount(3_198_000, 38.9))
+    state = HostState({}, transfers=(slow,))
+    settings = {"rate_mbit": 3000, "duration_s": 38.8, "rtt_ms": 154.5}
+    for brought in (False, True):
+        run = RunUnderTest(
+            dict(settings), {"goodput_bps": 659e3}, max_loss_ratio=0.01, host_state=state, brought=brought
+        )  # fmt: skip
+        assert ("ends-apart" in {finding.id for finding in causes(run)}) is brought
+
+
 @pytest.mark.parametrize(
     ("goodput_bps", "ids"),
     [(11.4e6, {"ends-apart"}), (21.9e9, {"link-rate"}), (9.9e6, set())],

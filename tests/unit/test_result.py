@@ -37,6 +37,15 @@ def test_judge_by_parameter_range_and_probability() -> None:
     assert judge(ranged, {}, {"ratio": 0.5}, False).ok is None
 
 
+def test_a_full_bucket_may_go_beyond_the_links_rate() -> None:
+    """In an honest run of Buffers at 7.13 Mbit/s, tbf's 32 kB were 0.18 % of what twenty seconds carried."""
+    used = Expectation(label="", measured="utilisation", max=1.001)
+    params = {"rate_mbit": 7.13, "burst_bytes": 32768, "duration_s": 20}
+    assert judge(used, params, {"utilisation": 1.0019}, True).ok is True
+    assert judge(used, params, {"utilisation": 1.0039}, True).ok is False
+    assert judge(used, {**params, "rate_mbit": 100}, {"utilisation": 1.0019}, True).ok is False
+
+
 @pytest.mark.parametrize(
     ("trial", "because"), [(7, None), (5, "timeouts rule"), (53, "fewer than 100")]
 )

@@ -132,17 +132,27 @@ def judge(
     comparable: bool,
     at_edges_ms: float = 0.0,
 ) -> Verdict:
-    """Return one expectation's verdict; a time may be longer by what passes at the path's edges."""
+    """Return one expectation's verdict; a time may be longer by what passes at the path's edges, a link's use by a full bucket."""
     value = number(measured, expectation.measured)
     low, high = _bounds(expectation, params, measured)
     if high is not None and expectation.wanted_parameters and expectation.measured.endswith("_ms"):
         high += at_edges_ms
+    if high is not None and expectation.measured == "utilisation":
+        high += _bucket_share(params)
     ok: bool | None = None
     if value is not None and not (expectation.only_comparable and not comparable):
         ok = (low is None or value >= low) and (high is None or value <= high)
     return Verdict(
         expectation.label, expectation.measured, value, low, high, expectation.confidence, ok
     )
+
+
+def _bucket_share(params: Mapping[str, Value]) -> float:
+    """Return what a token bucket that is full at first lets through beyond the rate, as a share of a whole run (tc-tbf(8))."""
+    burst_bytes, rate_mbit, duration_s = (
+        float(params.get(name) or 0) for name in ("burst_bytes", "rate_mbit", "duration_s")
+    )
+    return 8e-6 * burst_bytes / (rate_mbit * duration_s) if rate_mbit and duration_s else 0.0
 
 
 def _bounds(
