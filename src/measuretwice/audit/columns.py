@@ -58,7 +58,7 @@ NAMES: dict[str, Name] = {
     name.name: name
     for name in (
         Name("section", "text", "the heading above a row's table", r"^section$"),
-        Name("utilisation", "ratio", "its rate over the link's",
+        Name("utilisation", "ratio", "the rate over the link's",
              r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b|^of (?:the )?(?:link|capacity|advertised|nominal|line rate)\b"),
         Name("drops_per_halving", "number", "the router's drops over halvings", rf"{ROUTER}.*\bdrop\w*.* per .*{HALF}"),
         Name("losses_per_halving", "number", "losses over halvings", rf"{LOSS}.* per .*{HALF}|^ratio$"),
@@ -93,10 +93,10 @@ NAMES: dict[str, Name] = {
              r"|\b(?:rate|throughput|bandwidth|bw|bit ?rate) (?:offered|target|demand|requested)\b|^(?:offered|target|demand|load)$",
              many=True),
         Name("fair_share", "ratio", "what would be fair", r"\bfair share\b"),
-        Name("share", "ratio", "its share of all that was carried", r"\b(?:share|portion)\b"),
+        Name("share", "ratio", "the share of all that was carried", r"\b(?:share|portion)\b"),
         Name("base_rtt", "time", "the round-trip time that was set",
              r"\b(?:base|configured|set|prop\w*|nominal|emulated) ?(?:rtt|round trip)\b"),
-        Name("duration", "time", "how long it took",
+        Name("duration", "time", "how long the run or transfer took",
              r"\b(?:duration|elapsed|fct|(?:completion|transfer|download|upload|test|run|total) time|runtime|interval)\b"
              r"|^(?:seconds?|secs?)$"),
         Name("buffer", "count", "packets for which a queue has room",

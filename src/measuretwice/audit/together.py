@@ -371,8 +371,8 @@ def remarks(rows: Sequence[Row], problems: Sequence[Problem]) -> Iterator[str]:
     ]
     if above:
         yield (
-            f"{len(above)} of {len(rows)} totals are more than {100 * payload_limit(1):.1f} % of the link: "
-            "not to be had in Ethernet frames of an MTU of 1500 with TCP's timestamps"
+            f"{len(above)} of {len(rows)} totals are between {100 * payload_limit(1):.1f} % and 100 % of the link: "
+            "not to be had in Ethernet frames with an MTU of 1500 and TCP's timestamps"
         )
     far = [
         rate
@@ -451,6 +451,6 @@ def _missing_flows(rows: Sequence[Row], wrong: Collection[int]) -> Iterator[str]
     for flows, values in sorted(by_flows.items()):
         if len(values) >= CEILING_ROWS and max(values) < best - CEILING_GAP:
             yield (
-                f"all rows with {flows} flows stay below an index of {max(values):.4g}, which others exceed: "
+                f"all rows with {flows} flows have an index of {max(values):.4g} at most, which others exceed: "
                 f"as if {100 * (1 - max(values)):.1f} % of the flows were counted and never ran"
             )

@@ -201,7 +201,7 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
 @check(
     FindingKind(
         "ping-losses",
-        "The share of a ping that was lost on the idle path, compared with the intended share.",
+        "The share of ping's packets that was lost on the idle path, compared with the intended share.",
         explains=("unexplained",),
         hints=(
             "Look at ping's last lines: how many were sent, and how many came back?",
@@ -233,7 +233,7 @@ def ping_losses(run: RunUnderTest) -> Finding | Right | None:
             "ping-losses",
             f"{lost} of {sent} pings lost, {share} ({source})",
             f"{100 * wanted:g} % of packets lost" if wanted else "none, since no loss was set",
-            "The path loses another share of the packets than the one that was set, or one of its ends doesn't answer each ping.",
+            "The path doesn't lose the share of packets that was set, or one of its ends doesn't answer every ping.",
         )  # fmt: skip
     return Right("the share of pings that was lost")
 
@@ -285,7 +285,7 @@ def _on_the_path(run: RunUnderTest) -> list[tuple[str, PingRun]]:
 @check(
     FindingKind(
         "ping-duplicates",
-        "How many answers came twice to a ping.",
+        "How many of ping's answers came more than once.",
         hints=(
             "Look for (DUP!) and for 'duplicates' in ping's output.",
             "How many answers came to each ping, and from which address?",

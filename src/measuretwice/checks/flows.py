@@ -66,7 +66,7 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
         "host-qdisc",
         "Which qdisc tc prints of the sender's own card, compared with the intended one.",
         hints=(
-            "Read tc.txt on the sender: which qdisc has its card?",
+            "Read tc.txt on the sender: which qdisc does its card have?",
             "sysctl shows the intended one. In which order did the script take its two steps?",
             "net.core.default_qdisc is looked up when an interface gets its first queue. An existing interface keeps its own, until you replace it with tc or make the interface again.",
         ),

@@ -41,7 +41,7 @@ RED_DEFAULT_MBIT = 10
 @check(
     FindingKind(
         "default-qdisc",
-        "Which qdisc tc prints below the link's rate, compared with the intended one.",
+        "Which qdisc tc prints below the one that sets the link's rate, compared with the intended one.",
         explains=("red-bandwidth", "red-limits"),
     ),
     needs=("queue_kind",),

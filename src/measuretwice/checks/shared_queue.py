@@ -367,7 +367,7 @@ def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
 @check(
     FindingKind(
         "probes",
-        "Whether pings, streams and short transfers beside the flows went where, as often and for as long as they were to, and how much came.",
+        "Whether pings, streams and short transfers beside the flows went where they were meant to, as often and for as long, and how much arrived.",
         explains=("mean-hides", "probe-apart", "queue-elsewhere", "unexplained"),
         hints=(
             "Those who wait beside the flows have files of their own. Go through them one by one: who sent what to whom, when, and how often?",

@@ -112,7 +112,7 @@ def new(name: str, like: str | None, *, bare: bool) -> int:
 
     The copy is a draft, so you can list, run, check and change it, but no page shows it yet. For a lab of another
     network or question, take a bare copy: it has no cases, questions or results to throw away. Called again for a draft, the
-    command begins a page for each case that came since.
+    command begins a page for each case that you added since.
     """
     root = root_folder()
     begun = find_labs(root).get(name)

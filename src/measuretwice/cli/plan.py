@@ -156,7 +156,7 @@ def power(
 ) -> int:
     """Compute how many runs a question needs, by how far pilots scatter.
 
-    PILOT is a run's folder, a folder of runs, or a recorded set of sample-data/; only trials 1 to 5 of it as PILOT:1-5.
+    PILOT is a run's folder, a folder of runs, or a recorded set of sample-data/. PILOT:1-5 is its trials 1 to 5 only.
     Given a study's folder alone, all is taken from its plan.toml and its pilots/.
     """
     root = root_folder()

@@ -131,7 +131,8 @@ def _stopwatch(f: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _run_of(row: Mapping[str, Any]) -> str:
-    which = f"case {row['case']}" if "case" in row else f"trial {row['trials']}"
+    trials = str(row.get("trials", ""))
+    which = f"case {row['case']}" if "case" in row else f"trial{'s' * (',' in trials)} {trials.replace(',', ' and ')}"
     changes = "".join(f", `{name}={value}`" for name, value in row["changes"].items())
     return f"{row['lab'].capitalize()}, {which}{changes}"
 
