@@ -72,7 +72,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
                 "unfit",
                 f"{end.source}: {end.unfit}",
                 "a test of TCP from the sender to the receiver",
-                "So the measurement is of another test than the lab's.",
+                "So the measurement isn't of the lab's test.",
             )
     return None
 
@@ -354,7 +354,7 @@ def sums(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "samples",
-        "When sockets and queue were sampled, compared with when iperf3 says the test ran and when the flows were there; and the size of a packet in the queue.",
+        "When sockets and queue were sampled, compared with when the test ran, according to iperf3, and when the flows were there; and the size of a packet in the queue.",
         explains=("unexplained", "two-runs"),
         hints=(
             "Each sample of ss and of tc has its time before it. Which is the first and which the last, in each file?",

@@ -233,7 +233,7 @@ def another_queue(run: RunUnderTest) -> Finding | None:
             words = f"TCP's round-trip times go up and down with the queue in {span.source} at a correlation of {max(alike):.2f}"
             return Finding(
                 "samples", words, "of nearly 1: a packet's round-trip time is the path's and the queue's",
-                "The samples of the queue are of another run, or of another queue than the one that the flows waited in; or "
+                "The samples of the queue are from another run, or from a queue that the flows didn't wait in; or "
                 "what ss printed is.",
                 symptom=words,
             )  # fmt: skip
@@ -333,7 +333,7 @@ def _by_any_capture(ways: Ways, name: str) -> Finding | None:
         if answered or way.asks_in_vain:
             return Finding(
                 "by-capture", f"{way.asked} times SYN, and no answer: {way.who} > {way.whom} ({name})", "a connection that comes about",
-                "Nothing listens there, a firewall drops one of the two ways, or the answer goes another way than the capture's.",
+                "Nothing listens there, a firewall drops one of the two ways, or the answer doesn't pass where the capture was taken.",
             )  # fmt: skip
     for way, _ in ways:
         if way.closed >= LEAST_CLOSED:

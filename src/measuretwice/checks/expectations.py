@@ -114,7 +114,7 @@ def resent(run: RunUnderTest) -> Finding | None:
     FindingKind(
         "unexplained",
         "Whether the run shows all that the settings imply: the lab's expectations, window over round-trip time against rate, and "
-        "delay and queue against round-trip time. A link should be full, or there should be a reason why not, and data always in flight.",
+        "delay and queue against round-trip time. A link should be full, or there should be a reason why not, and data should always be in flight.",
         hints=(
             "Something is off and none of the known causes fits. Start with the number that is off. Which file does it come from?",
             "Compare this run with one of the same trial that is right: settings first, then the values that differ most (./lab diff).",

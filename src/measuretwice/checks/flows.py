@@ -64,7 +64,7 @@ def algorithm(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "host-qdisc",
-        "Which qdisc tc prints of the sender's own card, compared with the intended one.",
+        "Which qdisc tc prints for the sender's own card, compared with the intended one.",
         hints=(
             "Read tc.txt on the sender: which qdisc does its card have?",
             "sysctl shows the intended one. In which order did the script take its two steps?",

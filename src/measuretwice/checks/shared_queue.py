@@ -72,7 +72,7 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
             "configuration",
             f"a buffer of {limit:.0f} B by the qdisc",
             f"{wanted:.0f} B",
-            "The queue has another room than the settings say.",
+            "The queue doesn't have the room that the settings say.",
             symptom=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
         )
     return Finding(

@@ -132,7 +132,11 @@ def _stopwatch(f: Facts, record: Mapping[str, Any]) -> None:
 
 def _run_of(row: Mapping[str, Any]) -> str:
     trials = str(row.get("trials", ""))
-    which = f"case {row['case']}" if "case" in row else f"trial{'s' * (',' in trials)} {trials.replace(',', ' and ')}"
+    which = (
+        f"case {row['case']}"
+        if "case" in row
+        else f"trial{'s' * (',' in trials)} {trials.replace(',', ' and ')}"
+    )
     changes = "".join(f", `{name}={value}`" for name, value in row["changes"].items())
     return f"{row['lab'].capitalize()}, {which}{changes}"
 
@@ -156,9 +160,8 @@ def _both_machines(f: Facts, record: Mapping[str, Any]) -> None:
     variants = record["variants"]
     far = sorted((_off(pair), pair["trial"], _of(pair)) for pair in variants["pairs"])
     f.variants_runs = whole(len(far))
-    f.variants_furthest = ", ".join(
-        f"trial {trial} ({Number(ratio, digits=2)})" for _, trial, ratio in far[:3]
-    )
+    *others, last = (f"trial {trial} ({Number(ratio, digits=2)})" for _, trial, ratio in far[:3])
+    f.variants_furthest = f"{', '.join(others)} and {last}"
     again = variants["again"]
     seeds = [pair["seed"] for pair in again["pairs"]]
     f.again_trials = str(again["trials"])
