@@ -234,7 +234,7 @@ def another_queue(run: RunUnderTest) -> Finding | None:
             return Finding(
                 "samples", words, "of nearly 1: a packet's round-trip time is the path's and the queue's",
                 "The samples of the queue are from another run, or from a queue that the flows didn't wait in; or "
-                "what ss printed is.",
+                "what ss printed is from another run.",
                 symptom=words,
             )  # fmt: skip
     return None
