@@ -246,7 +246,7 @@ def test_every_mistake_has_teaching_notes(instructors_pages: Pages) -> None:
             for pitfall in lab.file.pitfalls:
                 start = text.index(f'<h2 id="{pitfall.id}"')
                 part = text[start:].split("<h2 ")[1]
-                for wanted in ("Students get wrong.", "Ask.", "Full marks."):
+                for wanted in ("What students get wrong.", "Ask.", "Full marks."):
                     assert f"<strong>{wanted}</strong>" in part, f"{pitfall.id}: {wanted}"
 
 

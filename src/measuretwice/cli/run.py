@@ -103,7 +103,7 @@ from measuretwice.runs.result import Result, for_students
 @click.option(
     "--emulate",
     is_flag=True,
-    help="With --on host: a small emulator of ours takes the router's place, so that the kernel needs no netem, and you "
+    help="With --on host: a small emulator of ours takes one link's place, so that the kernel needs no netem, and you "
     "needn't be root. In real time; the result shows how late packets were.",
 )
 @click.option(
