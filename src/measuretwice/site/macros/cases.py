@@ -322,7 +322,7 @@ def begin(context: LabContext) -> Block:
     ]
     if context.runs_here:
         parts.append(
-            "Without a terminal, make it in this page: [nothing is installed](../../start/browser.md)."
+            "Without a terminal, make your first try in this page: [nothing is installed](../../start/browser.md)."
         )
         parts.append(browser_run.try_run(context))
     if context.sets.is_recorded(step.of):
