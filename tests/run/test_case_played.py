@@ -261,7 +261,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     )
     assert "No case that is left moves your first try." in started.stdout
     assert "first try: " in started.stdout
-    assert "It makes a difference to where packets wait" in started.stdout
+    assert "Where packets wait, it makes a difference" in started.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout
 
 

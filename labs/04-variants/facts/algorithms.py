@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_left
+from collections.abc import Iterable
 from itertools import groupby
 
 from measuretwice.facts import (
@@ -222,8 +223,8 @@ def _bbr(f: Facts, sets: RecordedSets) -> None:
     f.bbr_up_waits_for_its_bdp = up_ms > 1.1 * path_ms
     f.bbr_down_takes_a_round = 0.9 * path_ms <= down_ms <= 1.1 * path_ms
     first_s = cycle.probe_rtt_s[0]
-    f.probe_rtt_at = ", ".join(str(seconds(when)) for when in cycle.probe_rtt_s)
-    f.probe_rtt_takes = ", ".join(str(ms(lasted)) for lasted in cycle.probe_rtt_ms)
+    f.probe_rtt_at = _and(map(seconds, cycle.probe_rtt_s))
+    f.probe_rtt_takes = _and(map(ms, cycle.probe_rtt_ms))
     f.first_probe_rtt = seconds(first_s)
     f.before_probe_rtt, f.after_probe_rtt = (Number(round(first_s + s, 1)) for s in (-3, 1))
     f.bbr_resent = whole(measured(bbr, "steady_retransmits"))
@@ -271,3 +272,9 @@ def _falls_though_nothing_was_resent(sets: RecordedSets, run: Result) -> bool:
 def _cubic_s(segments: float) -> float:
     """How long CUBIC's curve takes for so many segments up to its W_max, or away from it."""
     return float((segments / CUBIC_C) ** (1 / 3))
+
+
+def _and(values: Iterable[Number]) -> str:
+    """Return values as a sentence has them: `1 s, 4 s and 7 s`."""
+    *others, last = map(str, values)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -72,8 +72,8 @@ def slow_start(pipe: float, buffer: float) -> Block:
     axes.say(end, after_loss - 0.2 * full, "then one more a round trip", kind="reno", anchor="end")
     caption = (
         f"Slow start from {FIRST_WINDOW} segments doubles the window each round trip. After {rounds} of them {short(window)} segments still "
-        f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then the "
-        "window is half of what fitted, and its line hardly rises on this scale."
+        f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Halved, "
+        "the window still fills both and soon loses again. Then it is half of what fitted, and its line hardly rises on this scale."
     )
     return _figure([axes], "The window in slow start and after it", caption)
 
