@@ -133,6 +133,17 @@ def test_what_a_slow_sender_still_holds_is_in_no_result_of_the_kit() -> None:
         assert ("ends-apart" in {finding.id for finding in causes(run)}) is brought
 
 
+@pytest.mark.parametrize(("deviation_bps", "another_run"), [(4.6188e6, False), (4.0e6, True)])
+def test_rows_taken_from_a_file_spread_as_its_seconds_do(
+    deviation_bps: float, another_run: bool
+) -> None:
+    one = replace(transfer([1_000_000, 2_000_000] * 2), node="host-1")
+    run = RunUnderTest(
+        {"rate_mbit": 100}, {"host_1_seconds_deviation_bps": deviation_bps}, host_state=HostState({}, transfers=(one,))
+    )  # fmt: skip
+    assert ("two-runs" in {finding.id for finding in causes(run)}) is another_run
+
+
 @pytest.mark.parametrize(
     ("goodput_bps", "ids"),
     [(11.4e6, {"ends-apart"}), (21.9e9, {"link-rate"}), (9.9e6, set())],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.configuration import differences_of
-from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check, in_mbit
 from measuretwice.measure.host_state import Interface, Socket, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
@@ -21,6 +22,8 @@ from measuretwice.tcp.model import (
 SAME_SHARE = 0.03
 # What a sender may have in its buffer where nobody said how much.
 UNSAID_BUFFER_BYTES = 4 << 20
+# What a node took from iperf3's lines is what they have, but for rounding.
+OWN_ROWS_RATIO = 0.01
 # A rate, its bytes and its time are of one line of iperf3.
 SUM_TOLERANCE_RATIO = 0.02
 LEAST_SUM_BYTES = 100_000
@@ -88,7 +91,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
             "Two files disagree. One of them is from another run or host, or leaves out part of the time, or its tool counts something else. Look up what each tool counts.",
         ),
     ),
-    needs=("mss_bytes",),
+    needs=("mss_bytes", "*_seconds_deviation_bps"),
 )
 def two_runs(run: RunUnderTest) -> Finding | Right | None:
     for contradiction in (
@@ -97,6 +100,7 @@ def two_runs(run: RunUnderTest) -> Finding | Right | None:
         *_counters(run),
         *_ip_counts(run),
         *_last_samples(run),
+        *_own_rows(run),
     ):
         return Finding(
             "two-runs",
@@ -107,6 +111,22 @@ def two_runs(run: RunUnderTest) -> Finding | Right | None:
             symptom=contradiction,
         )
     return None
+
+
+def _own_rows(run: RunUnderTest) -> Iterator[str]:
+    """Yield which rows, taken from iperf3's file, spread otherwise than the seconds that stand in it."""
+    spread_bps = run.measured_group("*_seconds_deviation_bps")
+    for transfer in run.host_state.transfers if run.host_state else ():
+        own_bps = spread_bps.get(transfer.node.replace("-", "_"))
+        rates_bps = [8 * row.bytes / (row.end_s - row.start_s) for row in transfer.rows]
+        if own_bps is None or len(rates_bps) < 2:
+            continue
+        true_bps = statistics.stdev(rates_bps)
+        if abs(own_bps - true_bps) > OWN_ROWS_RATIO * true_bps:
+            yield (
+                f"{transfer.node}'s rows of rates have a deviation of {in_mbit(own_bps)} Mbit/s, but those of {transfer.source} "
+                f"{in_mbit(true_bps)}"
+            )
 
 
 def _connections(run: RunUnderTest) -> Iterator[str]:
