@@ -219,7 +219,7 @@ def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -
     f.above = percent(param(broken, "router_up_mbit") / param(broken, "link_up_mbit") - 1)
     f.up_in_use = percent(measured(broken, "utilisation"))
     f.call = table(
-        ("packets of the call", "late or lost", "half waited at most", "slowest hundredth"),
+        ("packets of the call", "late or lost", "half waited at most", "slowest hundredth at least"),
         (
             (
                 f"to the {node}",
@@ -290,7 +290,7 @@ def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result)
         {"first try": broken, "pings beside the flows": fixed},
         {
             "ping": PING_UNDER_LOAD,
-            "its answers that came beside the flows": cell("busy_ping_beside_ratio", percent),
+            "its answers that came while the flows ran": cell("busy_ping_beside_ratio", percent),
             "the flows' mean round trip": FLOWS_RTT,
             "packets of the call to the server, late or lost": BAD_UP,
         },

@@ -112,7 +112,7 @@ def mean_hides(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> N
     f.quantiles = table(("percentile", "the phone's pings"), [*rows, ("longest", f.ping_most)])
     interval_s = param(broken, "ping_interval_s")
     f.samples_needed = table(
-        ("percentile", "values needed", "pings take"),
+        ("percentile", "values needed", f"pings every {1000 * interval_s:g} ms take"),
         (
             (f"{100 * share:g}th", whole(count), seconds(count * interval_s, 2))
             for share, count in (

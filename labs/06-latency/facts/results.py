@@ -1,4 +1,4 @@
-"""What became of the four claims, each by the rule of its name in rules.toml; a home by its discipline; and the tails.
+"""What became of the six claims, each by the rule of its name in rules.toml; a home by its discipline; and the tails.
 
 A run is one value, and intervals are over runs.
 """
