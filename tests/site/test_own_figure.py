@@ -84,7 +84,7 @@ def test_own_runs_lie_over_the_recorded(page: Any, tried: tuple[Path, list[Try]]
     page.wait_for_timeout(50)
     assert page.evaluate(OWN) == []
     labels = page.inner_text(".switches ol")
-    assert "loss in percent" in labels
+    assert "loss in per cent" in labels
     assert "offloads off" in labels
     assert "Case 5: far too slow" in labels
     # Narrow, nothing sticks out.

@@ -295,9 +295,9 @@ def _slope_where_hosts_wait(runs: Sequence[Result]) -> Interval:
 def _published(f: Facts, sets: RecordedSets) -> None:
     """The reproduction's ten values beside ours."""
     rows = (
-        (17, "loss in percent, timestamps on", 0.6, DURATION_STEP),
+        (17, "loss in per cent, timestamps on", 0.6, DURATION_STEP),
         (17, "timestamps off", 0.561, TIMESTAMPS_STEP),
-        (5, "loss in percent", 1.68, TIMESTAMPS_STEP),
+        (5, "loss in per cent", 1.68, TIMESTAMPS_STEP),
         (3, "offloads on", 104, MTU_STEP),
         (3, "offloads off", 20.9, USUAL),
         (9, "MTU 1500, offloads on", 68.5, TIMESTAMPS_STEP),

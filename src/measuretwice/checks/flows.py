@@ -469,7 +469,7 @@ def another_summary(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "fair-share",
-        "A rival's part of the goodput over its part of the flows, where you judge by percent.",
+        "A rival's part of the goodput over its part of the flows, where you judge by per cent.",
     ),
     needs=("rival_share", "rival_fair_share", "rivals_found"),
 )

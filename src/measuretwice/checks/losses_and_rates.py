@@ -94,7 +94,7 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
         explains=("ping-losses",),
         hints=(
             "Look at what the router's netem qdisc counted: packets sent and packets dropped.",
-            "Which loss is set there? `tc qdisc show` prints it in percent. Is it the p you meant?",
+            "Which loss is set there? `tc qdisc show` prints it in per cent. Is it the p you meant?",
             "A different loss is set, or drops of another kind are counted with it: those of a full queue, or of an older qdisc whose counters were never reset.",
         ),
     ),
