@@ -47,7 +47,9 @@ def _tenfold(f: Facts, sets: RecordedSets) -> None:
     f.tenfold_scatter = Number(max(map(_scatter, pilots)), "%", 2)
     f.tenfold_pilot_ratio = ratio(*pilots).middle
     f.tenfold_ratio = tenfold = ratio(*runs)
-    f.tenfold_factor = Interval(1 / tenfold.middle_value, 1 / tenfold.high_value, 1 / tenfold.low_value)
+    f.tenfold_factor = Interval(
+        1 / tenfold.middle_value, 1 / tenfold.high_value, 1 / tenfold.low_value
+    )
     f.tenfold_above, f.tenfold_below = Number(rule["above"]), Number(rule["below"])
     f.tenfold_holds = judge(tenfold, least=rule["above"], most=rule["below"])
     f.tenfold_table = table(

@@ -275,7 +275,9 @@ def _one_server(f: Facts, sets: RecordedSets) -> None:
         run = sets.run(name, trial=trial)
         sent = re.findall(r"data_segs_out:(\d+)", sets.raw_text(run, SS))[-1]
         passed_for_each.append(sets.raw_object(run, LINK, kind="tbf")["packets"] / int(sent))
-    f.passed_for_cubics, f.passed_for_bbrs = (Number(passed, digits=2) for passed in passed_for_each)
+    f.passed_for_cubics, f.passed_for_bbrs = (
+        Number(passed, digits=2) for passed in passed_for_each
+    )
     f.more_passed_than_sent = min(passed_for_each) > 1.1
 
     cubic, bbr = (

@@ -219,7 +219,12 @@ def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -
     f.above = percent(param(broken, "router_up_mbit") / param(broken, "link_up_mbit") - 1)
     f.up_in_use = percent(measured(broken, "utilisation"))
     f.call = table(
-        ("packets of the call", "late or lost", "half waited at most", "slowest hundredth at least"),
+        (
+            "packets of the call",
+            "late or lost",
+            "half waited at most",
+            "slowest hundredth at least",
+        ),
         (
             (
                 f"to the {node}",

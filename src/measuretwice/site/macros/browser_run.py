@@ -286,7 +286,13 @@ def _typed(lab: Lab, steps: list[Step]) -> Iterator[str]:
     """Yield a row for each step, or for those that do the same on several nodes: where, and what to type."""
     for alike in _alike(lab, steps):
         first = alike[0]
-        waits = " (leave it running)" if first.stop else " (don't wait for it)" if first.background else ""
+        waits = (
+            " (leave it running)"
+            if first.stop
+            else " (don't wait for it)"
+            if first.background
+            else ""
+        )
         nodes = _range([step.node for step in alike])
         yield f"| {nodes} | `{lab.script_name(first.node)}.sh {first.phase}`{waits} |"
 
