@@ -220,6 +220,19 @@ def test_a_box_for_each_setting_in_order_of_trials() -> None:
     assert svg_text(figure) == svg_text(draw_declared(QUEUES, DISCIPLINES, results)[0])
 
 
+def test_two_mixes_of_one_rival_have_a_box_each() -> None:
+    scale = load_lab(ROOT, "scale")
+    figure, rows = draw_declared(
+        scale, declared("rivals", scale), recorded.results_of(scale, ROOT / "sample-data/03-scale/edge-ten-times")
+    )  # fmt: skip
+    assert sorted({row["by"] for row in rows}) == [
+        "bbr with cubic",
+        "bbr with reno",
+        "cubic with reno",
+    ]
+    assert "cubic with reno 1.63, bbr with reno 3.84, bbr with cubic 4.11" in figure.description
+
+
 def test_each_flow_is_a_value() -> None:
     two_arms = declared("two-arms", QUEUES)
     _, rows = draw_declared(QUEUES, two_arms, [of_two_flows(1, 1), of_two_flows(21, 1)])

@@ -212,11 +212,12 @@ def _value_rows(declared: BoxesFigure, panel: Panel, results: Sequence[Result]) 
 
 
 def _box_name(declared: BoxesFigure, params: dict[str, Value]) -> str:
-    """Return a box's label: `and_by` is said only where it is switched on."""
+    """Return a box's label. A switch in `and_by` is said only where it is on, any other choice always."""
     name = str(params.get(declared.by))
-    if declared.and_by and params.get(declared.and_by) == "on":
+    value = params.get(declared.and_by) if declared.and_by else None
+    if declared.and_by and value == "on":
         return f"{name}, {declared.and_by.upper()}"
-    return name
+    return name if value in (None, "off") else f"{name} with {value}"
 
 
 def _draw_boxes(axes: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> None:
