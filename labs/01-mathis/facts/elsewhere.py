@@ -275,7 +275,7 @@ def _other_seeds(f: Facts, sets: RecordedSets) -> None:
                 on,
                 "ratio",
                 Number,
-                "changes; far from the other in each",
+                "changes; with every seed far above the other",
             ),
             row("MSS that `ss` prints", off, "mss_bytes", size, "never"),
             row("smallest RTT", off, "rtt_min_ms", ms, "hardly"),

@@ -199,10 +199,10 @@ def _dctcp_without_ecn(f: Facts, sets: RecordedSets, broken: Result, fixed: Resu
         {
             "the flows' mean round trip": FLOWS_RTT,
             "mean wait in the router's queue": ROUTERS_WAIT,
-            "packets that may be marked (`IpExtInECT0Pkts`)": lambda run: whole(
+            "packets that came unmarked, though a queue may mark them (`IpExtInECT0Pkts`)": lambda run: whole(
                 came[id(run)]["IpExtInECT0Pkts"]
             ),
-            "packets that were (`IpExtInCEPkts`)": lambda run: whole(
+            "packets that came marked (`IpExtInCEPkts`)": lambda run: whole(
                 came[id(run)]["IpExtInCEPkts"]
             ),
             "retransmissions": cell("retransmits", whole),
