@@ -154,8 +154,8 @@ say(
 # %% [markdown]
 # ## Question 6: fields
 #
-# *Full marks.* The words are counted; the three that are gone since (`rate 0bit 0pps`) are named. A
-# check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or that word 29 is 'backlog'.
+# *Full marks.* The words are counted; the three that have gone since 2016 (`rate 0bit 0pps`) are named. A
+# check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or one that word 29 is 'backlog'.
 
 # %%
 with raw("field-number-broken") as folder:
@@ -254,7 +254,7 @@ say(
 # round-trip times: 2 with an empty buffer, (100 + 100)/(50 + 100) = 1.33 with a full one. So a larger
 # buffer brings equal windows and equal rates nearer to each other.
 #
-# A run without convergence has no time, only a lower bound: the run's length. Leaving it out makes the
+# A run without convergence has no convergence time, only a lower bound: the run's length. Leaving it out makes the
 # mean too small; count such runs, and give medians.
 #
 # *Full marks.* The two ratios; the dashed line; the runs that never converge are counted.
@@ -269,7 +269,7 @@ figure("window-against-window", shown)
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks.* Each claim with its author, a number with an interval, and a verdict. Mentions that two flows
+# *Full marks.* Each claim with its author, a number with an interval, and a verdict. A mention that two flows
 # and one rate were tested, and that the paper had a model and
 # simulations, not Linux.
 

@@ -79,9 +79,9 @@ display(
 # %% [markdown]
 # ## Question 2: the round trip
 #
-# The queue takes its bytes over the link's rate to drain; that and the base delay are the mean RTT.
+# To drain, the queue takes its bytes divided by the link's rate. That time plus the base delay is the mean RTT.
 # A full buffer adds 240 ms at edge, 200 at intermediate, 300 at core. So base delays of 20 and 200 ms
-# make round trips that differ by far less than ten times.
+# make round trips that differ by far less than a factor of ten.
 #
 # *Full marks.* The sum, compared with ss; all three scales; that results 'by RTT' are by base delay.
 
@@ -108,8 +108,8 @@ display(
 # ## Question 3: the counter
 #
 # *Full marks.* A list of samples with a flat one between two falls; the factor over all flows; C goes
-# with the root because x has 1/sqrt(p) in it. Less often than once in a round trip, so that a whole recovery
-# lies between two samples; but then slow flows with several halvings are missed. No interval is right for all.
+# with the root because it is proportional to sqrt(p). Less often than once in a round trip, so that a whole recovery
+# lies between two samples; but then several halvings of a slow flow may pass for one. No interval is right for all.
 
 # %%
 display(stages("halving-counter", "own_halvings", "halvings", "queue_drops", "own_c_by_halvings"))
@@ -127,8 +127,9 @@ if falls:
 # ## Question 4: the loss
 #
 # *Full marks.* Drops by the router's counter, needless ones by the receivers' duplicate SACKs
-# (TcpExtTCPDSACKRecv); both over times that are named. A halving for a packet that was only late is
-# undone when the duplicate SACK comes.
+# (TcpExtTCPDSACKRecv); both over times that are named. Below, `spurious_retransmits` is of the whole run, and
+# the rest of the time that is counted. A halving for a packet that was only late is undone when the duplicate
+# SACK comes.
 
 # %%
 display(
@@ -166,7 +167,8 @@ say(
 # ## Question 7: the missing
 #
 # With m = n - k flows that ran, (sum x)^2 <= m sum x^2 (Cauchy and Schwarz), so the index is at most
-# m/n = 1 - k/n. 0.958 of 5000 are 210 flows. Also possible: flows that stopped early, or of half length.
+# m/n = 1 - k/n. At 0.958, at most 210 of 5000 flows are missing. Also possible: flows that started late or
+# stopped early.
 #
 # *Full marks.* The proof; both numbers; another cause.
 
@@ -184,7 +186,7 @@ say(
 # ## Question 8: the name
 #
 # *Full marks.* Both sums; that swapped rows break no bound; a test such as
-# `awk '!/^#/ { s[$4] += $5 } END { for (a in s) print a, s[a] }' flows.txt | sort | diff - groups.txt`.
+# `awk '!/^#/ { n[$4]++; s[$4] += $5 } END { for (a in s) print a, n[a], s[a] }' flows.txt | sort | diff - groups.txt`.
 
 # %%
 sums: dict[str, float] = defaultdict(float)
@@ -197,7 +199,7 @@ display(pd.DataFrame({"recomputed": sums, "in the table": table}))
 # %% [markdown]
 # ## Question 9: the share
 #
-# *Full marks.* The three ways; the multiple belongs into the abstract, with n and the length of the run.
+# *Full marks.* The three ways; the multiple belongs in the abstract, with n and the length of the run.
 
 # %%
 display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple", "jains_index"))
@@ -257,8 +259,8 @@ figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 
 # %% [markdown]
 # There are three values of C, by what p is: the router's drops over all segments (one p for all
-# flows), a flow's own retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is the
-# root of k times C by halvings. It fails where few flows have most losses, where a flow has no halving, or
+# flows), a flow's own retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is
+# C by halvings times the root of k. It fails where few flows have most losses, where a flow has no halving, or
 # where retransmissions were needless. A C by losses of another paper can be compared with ours only if both
 # took the same p: Philip et al. take drops, the reproduction retransmissions.
 

@@ -17,8 +17,8 @@
 # nothing of ours is typed in. Each section answers one of the questions in
 # `labs/04-variants/questions.md` and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so, in many cases, another round-trip
+# time and other losses: compare the argument with this one, not the numbers.
 
 # %%
 
@@ -97,8 +97,9 @@ display(table("config-comment-broken", "config-comment-fixed"))
 # %% [markdown]
 # ## Question 4: the sender's queue
 #
-# *Full marks.* When the interface first comes up, or its qdisc is deleted; `tc qdisc replace`, or make the
-# interface again. The two runs hardly differ, because BBR has been paced by TCP's own timer since Linux 4.13.
+# *Full marks.* The default is looked up when the interface first comes up, or its qdisc is deleted. To get fq
+# onto it: `tc qdisc replace`, or make the interface again. The two runs hardly differ, because BBR has been paced
+# by TCP's own timer since Linux 4.13.
 
 # %%
 for stage in ("broken", "fixed"):
@@ -108,8 +109,8 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 5: where TCP ends
 #
-# *Full marks.* The division. All four rows of the source are below 77 ms. Above is possible if the
-# window isn't full, because the application has nothing to send or because of BBR's cap.
+# *Full marks.* The division. All four rows of the source are below 77 ms. More than the round trip is
+# possible if the window isn't full, because the application has nothing to send or because of BBR's cap.
 
 # %%
 with raw("terminated-tcp-broken") as folder:
@@ -133,7 +134,7 @@ display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
 # ## Question 6: ten seconds
 #
 # *Full marks.* One segment per round trip; the time from the window at two seconds to the BDP; the same for
-# the source. Its mean over a minute follows from a straight line, as the link is not full before.
+# the source. Its mean over a minute follows from a straight line, as the link isn't full before it ends.
 
 # %%
 with raw("ten-seconds-broken") as folder:
@@ -182,8 +183,9 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 9: signatures
 #
-# *Full marks.* Rules that are stated; 0.7; K by each window; cycles of BBR. ProbeRTT costs about 200 ms of
-# every ten seconds, two per cent. Vegas's queue at its shortest may come out one below alpha, because
+# *Full marks.* Rules that are stated; 0.7; K by each window; cycles of BBR. ProbeRTT takes 200 ms and
+# at least a round trip of every ten seconds, two to three per cent. Vegas's queue at its shortest may come out
+# one below alpha, because
 # the sampler also sees the moment between a departure and the next arrival.
 
 # %%
