@@ -343,8 +343,9 @@ def values_of(part: str, run: Result) -> dict[str, Cell]:
     parts = {"result": result, "expectation": result["expectations"][2]}
     values = parts[part] if part in parts else result[part]
     digits = {"result": None, "expectation": 4}.get(part, 6)
+    # A port is a name, as the tools print it.
     return {
-        field.name: _value(values[field.name], digits)
+        field.name: _value(values[field.name], None if field.name.endswith("_port") else digits)
         if field.name in values and field.name not in LEFT_OUT
         else ""
         for field in PARTS[part]
