@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Calibrate: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/00-calibrate`; nothing
-# is typed in. Each section answers one of the questions in `labs/00-calibrate/questions.md` and shows what
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/00-calibrate`.
+# Each section answers one of the questions in `labs/00-calibrate/questions.md` and shows what
 # full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
@@ -50,22 +50,29 @@ def last_ss(trial: int) -> parse.SsSocket:
 
 
 # %%
-display(
-    pd.DataFrame(
-        [
-            {
-                "trial": trial,
-                "reading": e.label,
-                "read": e.value,
-                "low": e.low,
-                "high": e.high,
-                "ok": e.ok,
-            }
-            for trial, run in readings.items()
-            for e in run.expectations
-        ]
+def four_digits(value: float | None) -> str:
+    """A number as the table has it; nothing where there is no bound."""
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+with pd.option_context("display.max_colwidth", None):
+    display(
+        pd.DataFrame(
+            [
+                {
+                    "trial": trial,
+                    "reading": e.label,
+                    "value": e.measured,
+                    "read": four_digits(e.value),
+                    "low": four_digits(e.low),
+                    "high": four_digits(e.high),
+                    "ok": e.ok,
+                }
+                for trial, run in readings.items()
+                for e in run.expectations
+            ]
+        )
     )
-)
 assert all(e.ok for run in readings.values() for e in run.expectations)
 
 # %% [markdown]
@@ -75,7 +82,7 @@ assert all(e.ok for run in readings.values() for e in run.expectations)
 # netem; ping end to end, and the counter of drops. MTU: `ip link`; the segment size in ss, the length in tcpdump. Offloads:
 # ethtool; tcpdump on the router.
 #
-# Only the second tool shows some mistakes. One is netem on the wrong interface, or the whole round trip on both
+# Some mistakes show only in the second tool. One is netem on the wrong interface, or the whole round trip on both
 # (`tc qdisc show` prints the intended delay). Another is a driver that keeps its offloads although `ethtool -k` reports them off,
 # or an MTU set on three interfaces of four.
 #

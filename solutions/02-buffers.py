@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The buffers lab: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/02-buffers`;
-# nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/02-buffers`.
+# Each section answers one of the questions in `labs/02-buffers/questions.md`
 # and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student has another seed, and so other moments at which the senders

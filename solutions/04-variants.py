@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The variants lab: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/04-variants`;
-# nothing of ours is typed in. Each section answers one of the questions in
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/04-variants`.
+# What was published is typed in. Each section answers one of the questions in
 # `labs/04-variants/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student has another seed, and so, in many cases, another round-trip
