@@ -152,7 +152,7 @@ def windows_table(data: Mapping[str, Any]) -> str:
     """Return the same as a table: each recorded run beside the model."""
     headings = (
         f"against {data['others']} flows of", "largest socket buffer", f"{data['rival']}'s part, recorded",
-        "times the fair share", "what half of such a window, and all of it, carries",
+        "times the fair share", "what half of such a window, and all of it, carries (by the runs' mean round trip and total)",
     )  # fmt: skip
     rows = []
     for series in data["series"]:
