@@ -197,7 +197,7 @@ for said in (short, long_):
 # %% [markdown]
 # Five runs of 60 s begin five times in slow start, which belongs to no steady state; one run of
 # 300 s does so once. Five runs show how much they differ, and that is an interval without any
-# theory; one run doesn't. At 60 s neither helps: no loss at all may come in that time.
+# theory; one run doesn't. Neither comes near the 100 losses that are needed.
 #
 # *Full marks.* The formula, hours for trial 53, slow start, and independence.
 #
@@ -463,7 +463,7 @@ assert c.low_value > 1.2 * prediction["if ACKs counted"]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
 # repaired take a share of the time, so C falls. The prediction has that, but the paper's constant hasn't. The
 # prediction leaves out the start. Slow start sends about 1/p segments before the first loss, one part in 250 of
-# these runs, and leaves a window that takes a few halvings to come down. That raises C by about a percent.
+# these runs, and leaves a window that takes a few halvings to come down. That raises C by about a per cent.
 #
 # *Full marks.* C with its interval; 1.31 named as the nearest of the paper's constants, inside or outside, and explained
 # (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p.

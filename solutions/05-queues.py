@@ -132,8 +132,8 @@ display(table("red-limits-fixed", *columns))
 # Scell_log is the unit of idle time, as a power of two of the clock's ticks: the longer a packet takes
 # on the link, the larger. A factor of ten is 3.3 doublings.
 #
-# *Full marks.* The two values, and 2 to the power of their difference, about ten. red begins to count
-# idle time when it is asked for a packet and has none, but tbf doesn't ask an empty queue.
+# *Full marks.* The two values, and 2 to the power of their difference, 8, the power of two nearest to ten. red begins
+# to count idle time when it is asked for a packet and has none, but tbf doesn't ask an empty queue.
 
 # %%
 broken = runs("red-limits-broken")[0].measured

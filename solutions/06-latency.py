@@ -143,7 +143,7 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
 # hardly. Four runs of trial 1: those below the link's rate are alike, and the one above it isn't. Each per cent of rate costs a per
-# cent of goodput. The last one below the link's rate gains all of the wait.
+# cent of goodput. The last one, from above the link's rate to below it, saves all of the wait.
 
 # %%
 counters("shaped-above-broken", "router", "modem", "isp")
@@ -257,8 +257,8 @@ shown(f.percentiles)
 # ## Question 11: shares
 #
 # DualPI2 marks packets of its short queue by the square root of the probability with which it drops in the other, and a scalable sender
-# answers a mark with a smaller cut. The two together give both kinds about the same rate. DCTCP reacts a little to every mark, so its
-# queue can be kept short without running empty.
+# answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate. DCTCP reacts a little to every mark, so its
+# queue can be kept short and seldom runs empty.
 #
 # *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in own words. Other rates, round trips, numbers
 # of flows, or short flows as what the runs don't show. These are DCTCP's results, on a path with a filter for ECT(0).
