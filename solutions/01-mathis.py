@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The Mathis lab: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/01-mathis`;
-# nothing is typed in. Each section answers one or more of the questions in
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/01-mathis`.
+# Each section answers one or more of the questions in
 # `labs/01-mathis/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # The queues lab: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/05-queues`;
-# nothing is typed in. Each section answers one of the questions in `labs/05-queues/questions.md`
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/05-queues`.
+# Each section answers one of the questions in `labs/05-queues/questions.md`
 # and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs of the cases have seed 1. A student has another seed, and so other moments at which the senders
+# start, other waits of the hosts, and other random drops: compare the argument with this one, not the numbers.
 
 # %%
 import statistics
@@ -37,6 +37,11 @@ print(lab.file.lab.title)
 
 
 # %%
+def four_digits(value: float | None) -> str:
+    """A measured number as the tables have it; nothing where there is none."""
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
 def table(name: str, *values: str) -> pd.DataFrame:
     """Measured values of a set's runs, a row a run."""
     return pd.DataFrame(
@@ -45,7 +50,7 @@ def table(name: str, *values: str) -> pd.DataFrame:
                 "trial": run.trial,
                 "discipline": run.params["discipline"],
                 "ECN": run.params["ecn"],
-                **{value: run.measured.get(value) for value in values},
+                **{value: four_digits(run.measured.get(value)) for value in values},
             }
             for run in runs(name)
         ]
@@ -57,10 +62,10 @@ meant = sets.trial(1)
 # %% [markdown]
 # ## Question 1: the design
 #
-# Of a frame of 1514 bytes 1448 are data: timestamps are on. Both flows together can't have more than
-# that share of the rate, and their mean is a half of it, whatever the discipline.
+# Of a frame of 1514 bytes 1448 are data, because timestamps are on. Both flows together can't have more than
+# that share of the rate, and while the link is full their mean is half of it, whatever the discipline.
 #
-# *Full marks.* Both bounds with headers; delay under load (ping-busy.txt, ss.txt), drops and marks
+# *Full marks.* Both bounds, with the headers taken off; delay under load (ping-busy.txt, ss.txt), drops and marks
 # (queue.txt), queue length (queue.txt), how evenly the flows share (both iperf3.json).
 
 # %%
@@ -71,7 +76,8 @@ say(f"At most {most:.2f} Mbit/s for one flow, and a mean of {most / 2:.2f} Mbit/
 # ## Question 2: the queue
 #
 # *Full marks.* red's counters in router-1 (no drops, no backlog); drops and backlog of tbf on
-# router-2's cable to host-3; the rates of both. Asks for `tc -s qdisc` of every interface after the run.
+# router-2's cable to host-3; the rates of both. The source would have had to print `tc -s qdisc` of every interface after the
+# run.
 
 # %%
 with raw("no-bottleneck-broken") as folder:
@@ -84,7 +90,7 @@ with raw("no-bottleneck-broken") as folder:
 display(pd.DataFrame(rows, columns=["node", "dev", "kind", "packets", "drops"]))
 measured = runs("no-bottleneck-broken")[0].measured
 say(
-    f"red's link was {measured['utilisation']:.1%} in use, its queue held {measured['queue_mean_packets']:.3f} packets "
+    f"red's link was {measured['utilisation'] * 100:.1f} % in use, its queue held {measured['queue_mean_packets']:.3f} packets "
     f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms even so."
 )
 
@@ -108,6 +114,8 @@ display(
 # *Full marks.* The output of `tc qdisc show` and `sysctl net.core.default_qdisc`, and which file in
 # /usr/lib/sysctl.d sets it. An experiment that leaves it to the system has another control arm on
 # another system. Inside tbf there is a bfifo with tbf's own limit.
+#
+# Both runs are called pfifo_fast below, because that is the setting. In the first, fq_codel was there.
 
 # %%
 display(table("default-qdisc-broken", "busy_ping_mean_ms", "queue_mean_packets", "queue_drops"))
@@ -116,9 +124,9 @@ display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", 
 # %% [markdown]
 # ## Question 5: limits
 #
-# *Full marks.* 366,000, which one of the source's limits equals and the other is below. In case 4 every
-# drop is a pdrop and early is 0, since the queue can't pass min. With 346,000 two long flows never come
-# near the limit, so nothing changes. Many short flows that start at once would.
+# *Full marks.* RED needs 366000 B. The limit that the source typed is just that, and the one that it printed, 346000 B, is
+# less. In case 4 every drop is a `pdrop` and `early` is 0, since the queue can't pass min. With 346000 B two long flows never
+# come near the limit, so nothing changes. With many short flows that start at once something would.
 
 # %%
 say(f"max plus burst is {f.red_room_needed.value} B. The longest queue in either run:")
@@ -129,11 +137,11 @@ display(table("red-limits-fixed", *columns))
 # %% [markdown]
 # ## Question 6: idle time
 #
-# Scell_log is the unit of idle time, as a power of two of the clock's ticks: the longer a packet takes
-# on the link, the larger. A factor of ten is 3.3 doublings.
+# Scell_log is the logarithm, to the base 2, of the unit in which red counts idle time, in ticks of its clock. The longer a packet
+# takes on the link, the larger it is. A factor of ten is 3.3 doublings, and Scell_log is a whole number.
 #
-# *Full marks.* The two values, and 2 to the power of their difference, 8, the power of two nearest to ten. red begins
-# to count idle time when it is asked for a packet and has none, but tbf doesn't ask an empty queue.
+# *Full marks.* The two values, and 2 to the power of their difference: 8, near the factor of ten between 10 and 100 Mbit/s. red
+# begins to count idle time when it is asked for a packet and has none, but tbf doesn't ask an empty queue.
 
 # %%
 broken = runs("red-limits-broken")[0].measured
@@ -150,10 +158,10 @@ display(
 # %% [markdown]
 # ## Question 7: averages
 #
-# If the total is equal to the mean, the sum of squares stays and n grows by one: the deviation
-# is multiplied by sqrt((n - 1) / n), so for ten seconds it shrinks by 5 %.
+# The row that doesn't belong there is iperf3's total. If it is equal to the mean, the sum of squares stays and n grows by one. So the
+# deviation is multiplied by sqrt((n - 1) / n), and for ten seconds it shrinks by 5 %.
 #
-# *Full marks.* Both pairs of numbers; why the total is near the mean; sqrt(9/10).
+# *Full marks.* Both pairs of numbers; that the deviation moves more, because the total is near the mean; sqrt(9/10).
 
 # %%
 with raw("summary-row-broken") as folder:
@@ -188,8 +196,8 @@ display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
 # %% [markdown]
 # ## Question 9: significance
 #
-# *Full marks.* t and F with p (for two sides twice that for one); about 3; one flow's gain is the
-# other's loss; Welch's test with the runs' mean delays.
+# *Full marks.* t and F with p (for two sides twice that for one). A ratio of about 3. The two flows aren't two values, because one's
+# gain is the other's loss. Welch's test with the runs' mean delays.
 
 # %%
 small = f.case("small-n")
@@ -208,10 +216,10 @@ figure("two-arms", runs("two-arms"))
 # ## Question 10: today's disciplines
 #
 # With a queue for each flow ping waits in a queue of its own, which is empty, so it tells you nothing about
-# how long the flows' packets wait. So fq is among the best by ping, but RED and PIE are ahead of it by the flows' RTT.
-# ECN replaces drops by marks and saves retransmissions; delay stays as it was.
+# how long the flows' packets wait. So fq is among the best by ping, but CoDel, RED and PIE are ahead of it by the flows' RTT.
+# ECN replaces nearly all drops by marks and saves retransmissions; delay stays about as it was.
 #
-# *Full marks.* Both orders; the reason above; counts of drops and marks; a choice with its value.
+# *Full marks.* Both orders; the reason above; counts of drops and marks; a choice, and the value that speaks for it.
 
 # %%
 means_by = pd.DataFrame(
@@ -228,17 +236,18 @@ means_by = pd.DataFrame(
         for discipline, ecn, _, ping, rtt, _, drops, marks, jain in f.disciplines.rows
     ]
 ).set_index(["discipline", "ECN"])
-display(means_by.sort_values("busy_ping_mean_ms"))
-display(means_by.sort_values("rtt_mean_ms"))
+display(means_by.sort_values("busy_ping_mean_ms").map(four_digits))
+display(means_by.sort_values("rtt_mean_ms").map(four_digits))
 figure("disciplines", runs("disciplines"))
 figure("windows-and-queue", runs("two-arms-once"))
 
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks.* FIFO is a little higher: not over 2 ms, where a full link fixes the sum, but over 100 ms it is. RED has a larger spread: not by
-# these numbers. The cause: RED had no queue, or none that is proved, and the metric can't differ. Still open
-# are where the queue really was on their testbed, and how long their round trips took.
+# *Full marks.* The source found throughput a little higher with FIFO, and calls that inconclusive. Over 2 ms it isn't, because a full link fixes the
+# sum, but over 100 ms it is. It concluded that RED has a significantly larger spread, which its own numbers don't show. The cause:
+# RED had no queue, or none that is proved, and on a full link throughput can't differ. Still open are where the queue really was
+# on their testbed, and how long their round trips took.
 
 # %%
 display(

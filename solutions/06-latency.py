@@ -13,12 +13,12 @@
 # %% [markdown]
 # # The latency lab: a worked solution
 #
-# For instructors. Everything below is computed from the recorded runs in `sample-data/06-latency`;
-# nothing is typed in. Each section answers one of the questions in `labs/06-latency/questions.md`
-# and shows what full marks look like.
+# For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/06-latency`.
+# Each section answers one of the questions in `labs/06-latency/questions.md` and shows what
+# full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the rates: compare the argument with this one, not the numbers.
+# The recorded runs of the cases have seed 1. A student has another seed, and with it another round-trip
+# time or other rooms of the FIFOs: compare the argument with this one, not the numbers.
 
 # %%
 import statistics
@@ -38,6 +38,11 @@ print(lab.file.lab.title)
 
 
 # %%
+def four_digits(value: float | None) -> str:
+    """A measured number as the tables have it; nothing where there is none."""
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
 def table(name: str, *values: str) -> pd.DataFrame:
     """Measured values of a set's runs, a row a run."""
     return pd.DataFrame(
@@ -45,7 +50,7 @@ def table(name: str, *values: str) -> pd.DataFrame:
             {
                 "trial": run.trial,
                 "discipline": run.params["discipline"],
-                **{value: run.measured.get(value) for value in values},
+                **{value: four_digits(run.measured.get(value)) for value in values},
             }
             for run in runs(name)
         ]
@@ -85,11 +90,11 @@ def delays_to(name: str, node: str, run: int = 0) -> list[float]:
 # %% [markdown]
 # ## Question 1: the path
 #
-# Room over rate is how long the last packet of a full queue waits. A ping passes one queue of each direction on the
-# router, and with these rates it finds the modem's and the provider's empty.
+# Room over rate is how long the last packet of a full queue waits. A ping passes both of the router's queues, one in each
+# direction, and with these rates it finds the modem's and the provider's empty.
 #
-# *Full marks.* All four queues with these times; the router's two are the only ones that can be set; the idle path's
-# round trip and both of the router's times add up.
+# *Full marks.* All four queues with these times. The router's two are the only ones that those at home can set. The sum of the
+# idle path's round trip and both of the router's times.
 
 # %%
 shown(f.queues)
@@ -98,10 +103,11 @@ say(f"Both of the router's queues full: a ping of {f.both_full_ping}.")
 # %% [markdown]
 # ## Question 2: who waits
 #
-# *Full marks.* Bulk: iperf3.json and ss.txt, goodput, notices rates. Pings: ping-busy.txt, a percentile, stand for whoever
-# sends little. The call: call.txt, the share that is late or lost, notices gaps. Pages: pages.txt, the median and the 95th
-# percentile of a page's time, notices all of it. Under a FIFO all four are in one queue. Under fq_codel each flow has its own,
-# so those that send less than their share hardly wait: the call and pings most of all, pages as long as they are short.
+# *Full marks.* Bulk flows: iperf3.json and ss.txt; goodput; the user notices how long a transfer takes. Pings: ping-busy.txt; a
+# percentile; they stand for whoever sends little. The call: call.txt; the share that is late or lost; the user notices gaps.
+# Pages: pages.txt; the median and the 95th percentile of a page's time; the user notices all of that time. Under a FIFO all
+# four are in one queue. Under fq_codel each flow has its own, so those that send less than their share hardly wait. That helps
+# pings and the call most, and pages as long as they are short.
 
 # %%
 shown(f.percentiles)
@@ -109,9 +115,9 @@ shown(f.percentiles)
 # %% [markdown]
 # ## Question 3: the queue
 #
-# *Full marks.* The router's fq_codel dropped nothing and held nothing, the modem's FIFO dropped. A queue forms in front of the
-# first link on the path that is slower than what comes. The highest rate at which fq_codel still has the queue is the link's own;
-# anything below does it with certainty, and costs its difference.
+# *Full marks.* The router's fq_codel dropped nothing and held nothing, while the modem's FIFO dropped packets. A queue forms in
+# front of each link to which packets come faster than it sends. The highest rate at which fq_codel can still have the queue is
+# the link's own. At any rate below that it surely has it, and the difference is what this costs.
 
 # %%
 counters("wrong-side-broken", "router", "modem", "isp")
@@ -122,16 +128,16 @@ both("wrong-side", "busy_ping_mean_ms", "queue_delay_mean_ms", "queue_drops", "u
 # ## Question 4: marks
 #
 # *Full marks.* tcp_ecn of laptop and server; the name `dctcp-reno` in ss; no IpExtInECT0Pkts and no IpExtInCEPkts at the server.
-# It is decided in the handshake: the SYN of whoever opens the connection asks, the SYN-ACK grants. iperf3 prints the algorithm that
-# it was told, or what the kernel made of it, and no error.
+# It is decided in the handshake: the SYN of whoever opens the connection asks, and the SYN-ACK grants it. iperf3 prints what the
+# kernel made of the algorithm that it was told, `dctcp-reno`, and no error.
 
 # %%
 for stage in ("broken", "fixed"):
     run = runs(f"dctcp-without-ecn-{stage}")[0]
     grown = sets.counters_grown(run, "server")
     say(
-        f"{stage}: {grown['IpExtInECT0Pkts']} packets that may be marked came to the server, "
-        f"and {grown['IpExtInCEPkts']} that were."
+        f"{stage}: {grown['IpExtInECT0Pkts']} packets came to the server unmarked, though they might have been marked, "
+        f"and {grown['IpExtInCEPkts']} came marked."
     )
 both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransmits")
 
@@ -143,7 +149,7 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
 # hardly. Four runs of trial 1: those below the link's rate are alike, and the one above it isn't. Each per cent of rate costs a per
-# cent of goodput. The last one, from above the link's rate to below it, saves all of the wait.
+# cent of goodput. The step from just above the link's rate to just below it removes nearly all of the wait.
 
 # %%
 counters("shaped-above-broken", "router", "modem", "isp")
@@ -156,8 +162,8 @@ both(
 # ## Question 6: time
 #
 # *Full marks.* The last sample of ss and the first answer to a ping, with their times. The flows' own round trip contradicts
-# the pings. A check: the first answer must come before the last sample. A probe also misses the load on another path, in another
-# class, or where it ends before the flows have reached the link's rate.
+# the pings. A check: the first answer must come before the last sample. A probe also misses the load if it takes
+# another path, is in another class, or ends before the flows have reached the link's rate.
 
 # %%
 late = f.case("after-the-load")
@@ -172,10 +178,10 @@ both("after-the-load", "busy_ping_mean_ms", "busy_ping_beside_ratio", "rtt_mean_
 #
 # Fair queueing gives each flow that wants it an even share of the router's rate.
 #
-# *Full marks.* The rate over the number of flows, the call counted. The call's rate with 42 B of headers. A run on each side of the
-# `call_bytes` with which the call gets along with its share. A ping's packets are few, so its queue is always empty.
-# Whatever a flow sends above its share can't arrive while the others use theirs. So that part of its packets is lost, and a full
-# queue delays the rest.
+# *Full marks.* The rate over the number of flows, the call included. The call's rate with 42 B of headers. Two runs, with `call_bytes`
+# a little below and a little above the size at which the call sends just its share. Pings are far below their share, so their queue
+# is nearly always empty. Whatever a flow sends above its share can't arrive while the others use theirs. So that part of its
+# packets is lost, and its own long queue delays the rest.
 
 # %%
 apart = f.case("probe-apart")
@@ -184,7 +190,7 @@ say(
 )
 lost = 1 - apart.fair_share.value / apart.call_rate_with_headers.value
 say(
-    f"So {lost:.0%} of its packets must be lost while all others use their shares; {apart.lost_up} were."
+    f"So {lost * 100:.0f} % of its packets must be lost while all others use their shares; {apart.lost_up} were."
 )
 share_bytes = (
     apart.fair_share.value
@@ -194,38 +200,41 @@ share_bytes = (
     * runs("probe-apart-broken")[0].params["call_interval_ms"]
 )
 say(f"So its packets stop being late at about {share_bytes - 42:.0f} B of `call_bytes`.")
-both(
-    "probe-apart",
-    "busy_ping_p50_ms", "server_delay_p50_ms", "server_lost_ratio", "server_late_ratio",
+display(
+    table(
+        "probe-apart-broken",
+        "busy_ping_p50_ms", "server_delay_p50_ms", "server_lost_ratio", "server_late_ratio",
+    )
 )  # fmt: skip
 
 # %% [markdown]
 # ## Question 8: a tail
 #
-# An interval of a percentile needs at least one value in all likelihood beyond it: with n values the probability that none is
-# there is the share to the power of n.
+# An interval of a percentile has an upper end only if at least one value lies beyond the true percentile. With n independent values
+# the probability that none does is 0.99 to the power of n for the 99th percentile, and 0.999 to the power of n for the 99.9th. A
+# 95 % interval allows 2.5 % for that.
 #
-# *Full marks.* The five numbers from one file. The share that is late is the line for a report, since users notice it. Both numbers
-# of packets, and about how many independent ones these count as, by the correlation of neighbours.
+# *Full marks.* The five numbers from one file. The share that is late is the line for a report, since users notice it. How many
+# packets each of the two percentiles needs, and about how many independent ones these packets count as, by the correlation of
+# neighbours.
 
 # %%
 delays = delays_to("mean-hides-broken", "server")
 say(
-    f"{len(delays)} packets: mean {statistics.fmean(delays):.1f} ms, "
+    f"{len(delays)} packets: mean {statistics.fmean(delays):.3g} ms, "
     + ", ".join(
-        f"{100 * share:g}th percentile {intervals.percentile(delays, share):.1f} ms"
+        f"{100 * share:g}th percentile {intervals.percentile(delays, share):.3g} ms"
         for share in (0.5, 0.95, 0.99)
     )
     + f". By the correlation of neighbours they count as about {intervals.effective_count(delays):.0f}."
 )
 shown(f.samples_needed)
-both(
-    "mean-hides",
-    "busy_ping_mean_ms",
-    "server_delay_p50_ms",
-    "server_delay_p99_ms",
-    "server_late_ratio",
-)
+display(
+    table(
+        "mean-hides-broken",
+        "busy_ping_mean_ms", "server_delay_p50_ms", "server_delay_p99_ms", "server_late_ratio",
+    )
+)  # fmt: skip
 
 # %% [markdown]
 # ## Question 9: a burst
@@ -243,8 +252,8 @@ say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 # %% [markdown]
 # ## Question 10: the tail
 #
-# *Full marks.* A figure with a logarithmic axis of 1 - F, or one that shows the slowest hundredth in another way. Both orders. One
-# 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
+# *Full marks.* A figure with a logarithmic axis of 1 - F, or one that shows the slowest hundredth in another way. The discipline
+# with the lowest median, and the one with the lowest 99th percentile. One 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
 # value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine. It probably
 # shares a queue with an upload, by the hash that sorts flows into queues. A report that judges fq_codel by this run alone is wrong.
 
@@ -256,12 +265,14 @@ shown(f.percentiles)
 # %% [markdown]
 # ## Question 11: shares
 #
-# DualPI2 marks packets of its short queue by the square root of the probability with which it drops in the other, and a scalable sender
-# answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate. DCTCP reacts a little to every mark, so its
-# queue can be kept short and seldom runs empty.
+# DualPI2 drops packets of the classic queue with some probability, and marks those of the short queue in proportion to its square
+# root. A scalable sender answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate.
+# DCTCP reacts a little to every mark, so its queue can be kept far shorter. Where DCTCP is alone, the price is that the queue runs
+# empty now and then, as the link in use shows.
 #
-# *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in own words. Other rates, round trips, numbers
-# of flows, or short flows as what the runs don't show. These are DCTCP's results, on a path with a filter for ECT(0).
+# *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in the student's own words. Other rates and
+# round trips, at which the shares aren't even, and what no run shows, such as other numbers of flows, or short flows. These are
+# DCTCP's results, on a path whose filter puts packets with ECT(0) into the short queue.
 
 # %%
 for name in ("dctcp_table", "share_table"):
@@ -270,16 +281,27 @@ for name in ("dctcp_table", "share_table"):
 # %% [markdown]
 # ## Question 12: what is reproduced
 #
-# *Full marks.* CoDel's queue and its use of the link depend on flows and round trip. The ratio of waits depends on the FIFO's
-# room, and 'ten times' means nothing without what it is of. DCTCP's wait and its share depend on rate and round trip. fq_codel as a default
-# helps where its host has the narrowest link, and at a home that is the modem. A choice for a home names two rates below
-# the link's, and a value of the student's own.
+# *Full marks.* CoDel's queue and its use of the link depend on rate, flows and round trip. The ratio of waits depends on the FIFO's
+# room, and 'ten times' means nothing unless it is clear of what. DCTCP's wait and its share depend on rate and round trip. fq_codel as
+# a default helps where its host has the narrowest link, and in this home that is the modem. A choice for a home names two rates below
+# the link's, and the student's own values that speak for it.
+#
+# In the table of FIFOs the wait is a ping's, through the queues of both directions, and the time that a queue takes to empty is
+# that of the one upwards. So the wait can be longer.
 
 # %%
 for name in ("codel_table", "fifo_table", "default_table"):
     shown(f[name])
-for name in (
-    "codel_keeps_the_delay_near_its_target", "codel_costs_no_utilisation", "a_tenth_of_the_wait",
-    "dualpi2_keeps_scalable_flows_below_2_ms", "dualpi2_shares_evenly", "a_default_is_enough",
-):  # fmt: skip
-    say(f"{name}: {f.holds(name)}")
+for name, claim in (
+    ("codel_keeps_the_delay_near_its_target", "CoDel keeps the delay near its target"),
+    ("codel_costs_no_utilisation", "CoDel costs no utilisation"),
+    (
+        "a_tenth_of_the_wait",
+        "With fq_codel or CAKE a ping waits a tenth as long as with a FIFO, or less",
+    ),
+    ("dualpi2_keeps_scalable_flows_below_2_ms", "DualPI2 keeps scalable flows below 2 ms"),
+    ("dualpi2_shares_evenly", "DualPI2 shares evenly"),
+    ("a_default_is_enough", "fq_codel as a default is enough"),
+):
+    word = {True: "holds", False: "doesn't hold", None: "undecided"}[f.holds(name)]
+    say(f"{claim}: {word}")

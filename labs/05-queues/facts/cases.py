@@ -79,11 +79,6 @@ def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
         "keys": ["kind", "packets", "drops", "marked", "early", "backlog"],
     }
     in_use, drops = cell("utilisation", percent), cell("queue_drops", whole)
-    f.stages = runs_as_columns(
-        "value",
-        {"broken": broken, "fixed": fixed},
-        {"RED's link in use": in_use, "RED's drops": drops, "ping under load": PING_UNDER_LOAD},
-    )
     f.both = runs_as_columns(
         "value",
         {"first try": broken, "RED before the narrow link": fixed},
@@ -232,11 +227,11 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
                 ms(measured(run, "busy_ping_mean_ms")),
                 mbit(measured(run, "goodput_bps")),
             )
-            for stage, run, counted in (("broken", broken, before), ("fixed", fixed, after))),
+            for stage, run, counted in (("first try", broken, before), ("with room", fixed, after))),
     )  # fmt: skip
     f.fixed = runs_as_columns(
-        "recorded runs",
-        {"broken": broken, "fixed": fixed},
+        "value",
+        {"first try": broken, "with room": fixed},
         {
             "dropped": cell("queue_drops", whole),
             "longest queue": cell("queue_max_bytes", size),

@@ -199,8 +199,8 @@ def _dctcp_without_ecn(f: Facts, sets: RecordedSets, broken: Result, fixed: Resu
         {
             "the flows' mean round trip": FLOWS_RTT,
             "mean wait in the router's queue": ROUTERS_WAIT,
-            "packets that came unmarked, though a queue may mark them (`IpExtInECT0Pkts`)": lambda run: whole(
-                came[id(run)]["IpExtInECT0Pkts"]
+            "packets that came unmarked, though a queue may mark them (`IpExtInECT0Pkts`)": lambda run: (
+                whole(came[id(run)]["IpExtInECT0Pkts"])
             ),
             "packets that came marked (`IpExtInCEPkts`)": lambda run: whole(
                 came[id(run)]["IpExtInCEPkts"]

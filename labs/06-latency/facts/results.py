@@ -405,7 +405,7 @@ def _tails(f: Facts, sets: RecordedSets) -> None:
     """Two runs of each discipline with their raw files, the set home-tails: percentiles of the call's packets to the server."""
     shown = [(run, stream_to(sets, run, "server").delays_ms) for run in sets.runs(TAILS)]
     f.tails = table(
-        ("discipline", "seed", "packets", "median", "95th percentile", "99th", "99.9th", "packets are worth", "late or lost"),
+        ("discipline", "seed", "packets", "median", "95th percentile", "99th", "99.9th", "independent packets", "late or lost"),
         (
             (
                 name_of(run),
