@@ -90,7 +90,7 @@ with raw("no-bottleneck-broken") as folder:
 display(pd.DataFrame(rows, columns=["node", "dev", "kind", "packets", "drops"]))
 measured = runs("no-bottleneck-broken")[0].measured
 say(
-    f"red's link was {measured['utilisation'] * 100:.1f} % in use, its queue held {measured['queue_mean_packets']:.3f} packets "
+    f"red's link was {measured['utilisation'] * 100:.1f} % in use, and its queue held {measured['queue_mean_packets']:.3f} packets "
     f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms even so."
 )
 
