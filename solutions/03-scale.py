@@ -14,7 +14,7 @@
 # # The scale lab: a worked solution
 #
 # For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/03-scale`.
-# What was published is typed in. Each section answers one of the questions in
+# Published values are typed in. Each section answers one of the questions in
 # `labs/03-scale/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student has another seed, and so other moments at which the flows

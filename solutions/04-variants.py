@@ -14,7 +14,7 @@
 # # The variants lab: a worked solution
 #
 # For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/04-variants`.
-# What was published is typed in. Each section answers one of the questions in
+# Published values are typed in. Each section answers one of the questions in
 # `labs/04-variants/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student has another seed, and so, in many cases, another round-trip
@@ -133,7 +133,7 @@ display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
 # %% [markdown]
 # ## Question 6: ten seconds
 #
-# *Full marks.* One segment per round trip; the time from the window at two seconds to the BDP; the same for
+# *Full marks.* One segment per round trip; the time from the last window to the BDP; the same for
 # the source. Its mean over a minute follows from a straight line, as the link isn't full before it ends.
 
 # %%
