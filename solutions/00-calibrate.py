@@ -194,7 +194,7 @@ display(SVG(plot_style.svg_text(figure)))
 
 # %% [markdown]
 # *Full marks.* The interval, by whatever method (√(np(1−p)) times 2.6 does here); the number of pings, of the order of
-# 130,000; and that five of a hundred prove nothing, in either direction.
+# 130 000; and that five of a hundred prove nothing, in either direction.
 #
 # ## Question 4: a link that isn't filled
 

@@ -14,7 +14,7 @@
 # # The Mathis lab: a worked solution
 #
 # For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/01-mathis`.
-# Each section answers one or more of the questions in
+# Published values are typed in. Each section answers one or more of the questions in
 # `labs/01-mathis/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
@@ -102,7 +102,7 @@ def netem(folder: Path) -> parse.Qdisc:
 # logarithmic axes. Drawn uniformly in p, more than nine of ten trials would have a p of 0.02
 # or more, where the model makes no claim, so the design would spend its time outside its own question.
 #
-# *Full marks.* The argument with 1/√p; a halved design that keeps the range (two losses per pair
+# *Full marks.* The argument with 1/√p; a halved design that keeps the range (two loss ratios per pair
 # instead of four, not three round-trip times instead of five). Also what that design loses, which is the
 # spread between trials of one pair, and hence the interval of C.
 
@@ -149,7 +149,7 @@ say(
 )
 
 # %% [markdown]
-# Pings confirm the delay, roughly. With 25 of them they can't confirm p (fewer than one loss is
+# Pings confirm the delay. With 25 of them they can't confirm p (here fewer than one loss is
 # expected), nor the rate, the MTU (they are small) or the offloads. For these: the qdisc's drops and
 # packets (`tc -s qdisc`), the goodput of a run without loss, `ping -M do -s`, tcpdump's lengths. The pings would have
 # caught case 7, because they show the doubled round-trip time, but not case 11, where only the reading was wrong.
@@ -170,12 +170,13 @@ for name in ("loss-percent-broken", "loss-percent-fixed"):
 display(pd.concat([table("loss-percent-broken"), table("loss-percent-fixed")]))
 
 # %% [markdown]
-# netem reads percent. `0.1566283969%` loses 1.6 packets of 1000, not 157.
+# netem reads percent. `0.1566283969%` loses 1.6 packets of 1000, not 157. tc's counts include the 25 pings,
+# and the table leaves them out.
 #
-# *Full marks.* Both expectations (1.6 and 157), the qdisc's line, and that it can be read before
-# any flow has run: `tc qdisc show` prints the loss it was given.
+# *Full marks.* Both numbers (157 expected, 1.6 dropped), and the qdisc's line in `router/qdisc.before.json`,
+# which is written before any flow has run and has the loss that netem was given.
 #
-# ## Question 4. How long is long enough?
+# ## Question 4: how long is long enough?
 #
 # A flow at the model's rate loses C·√p/RTT packets a second. With n losses the loss ratio is known
 # to 1/√n, so 10 % needs n = 100, and 100·RTT/(C·√p) seconds.
@@ -253,7 +254,7 @@ for name in ("timestamps-broken", "timestamps-fixed", "mtu-broken", "mtu-fixed")
         )
 
 # %% [markdown]
-# 1460 − 1448 = 536 − 524 = 12: the timestamp option with its padding. MTU 1500 less 40 bytes of headers is
+# 1460 − 1448 = 12: the timestamp option with its padding. An MTU of 1500 less 40 bytes of headers leaves at most
 # 1460, whatever was asked for. With MTU 4352 and timestamps on, 4352 − 40 − 12 = 4300.
 #
 # *Full marks.* 12 bytes named as the option, and 4300.
@@ -382,7 +383,7 @@ say(
 )
 
 # %% [markdown]
-# *Full marks.* The count from the capture, a prediction before the second run, and what is counted.
+# *Full marks.* Both counts and why they differ, C and the paper's 0.93, a prediction before the second run, and what is counted.
 #
 # ## Question 11: cherry-picking
 
@@ -442,7 +443,11 @@ frame["chance"] = [statistics.relative_error_of_ratio(n) for n in frame["losses"
 frame["off by"] = np.log(frame["C / predicted"]) / frame["chance"]
 bins = pd.cut(frame["p"], [0, 1e-4, 3e-4, 1e-3, 5e-3, 2e-2])
 display(frame.groupby(bins, observed=True)[["C", "predicted", "if ACKs counted"]].mean().round(3))
-display(frame.sort_values("off by", key=abs, ascending=False).head().round(3))
+display(
+    frame.sort_values("off by", key=abs, ascending=False)
+    .head()
+    .round({name: 6 if name == "p" else 3 for name in frame})
+)
 
 # %%
 mean, low, high = statistics.mean_interval(list(np.log(frame["C / predicted"])))
@@ -455,14 +460,14 @@ say(
     f"(95 %: {np.exp(low):.3f} to {np.exp(high):.3f}); {int((frame['off by'].abs() > 2).sum())} of "
     f"{len(frame)} trials are off by more than two standard errors."
 )
-# One explanation is within a few per cent, the other is off by a third.
+# One explanation is within a few per cent, the other is 30 % too low.
 assert abs(mean) < 0.03
 assert c.low_value > 1.2 * prediction["if ACKs counted"]
 
 # %% [markdown]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
 # repaired take a share of the time, so C falls. The prediction has that, but the paper's constant hasn't. The
-# prediction leaves out the start. Slow start sends about 1/p segments before the first loss, one part in 250 of
+# prediction leaves out the start. Slow start sends about 1/p segments before the first loss, at most one part in 245 of
 # these runs, and leaves a window that takes a few halvings to come down. That raises C by about a per cent.
 #
 # *Full marks.* C with its interval; 1.31 named as the nearest of the paper's constants, inside or outside, and explained
@@ -498,7 +503,7 @@ for title, found in sequence:
 # - **Not confirmed**: the range of p up to 0.3. From about 0.09 on Linux is below Mathis (C = 1) and above PFTK.
 # - **Not tried**: the paper's other two environments, losses by a real queue and other TCPs. For the first: losses
 #   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.
-# - **240 s** settle only a few of the sixty trials; most of the scatter in the figure of 240 s runs is the
+# - **240 s** bring 100 losses in only 12 of the 44 trials that the model covers; most of the scatter in the figure of 240 s runs is the
 #   number of losses.
 #
 # *Full marks.* A claim with its range, the constant with its reason, one thing not confirmed, one not tried, and how it could be.

@@ -112,7 +112,7 @@ say(
 # %% [markdown]
 # ## Question 4: whose BDP
 #
-# *Full marks.* One BDP of s1's path and two of s2's; a tenth is 125,000 bytes for one and 62,500 for
+# *Full marks.* One BDP of s1's path and two of s2's; a tenth is 125 000 bytes for one and 62 500 for
 # the other.
 
 # %%
