@@ -223,7 +223,7 @@ def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -
             "packets of the call",
             "late or lost",
             "half waited at most",
-            "slowest hundredth at least",
+            "slowest hundredth waited at least",
         ),
         (
             (

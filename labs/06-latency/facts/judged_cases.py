@@ -69,7 +69,12 @@ def probe_apart(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
     f.compared = table(
         ("packets", "half waited at most", "lost", "late or lost"),
         (
-            ("pings", ms(waited_ms, 3), percent(measured(broken, "busy_ping_loss_ratio")), ""),
+            (
+                "pings, of both ends",
+                ms(waited_ms, 3),
+                percent(measured(broken, "busy_ping_loss_ratio")),
+                "",
+            ),
             (
                 "the call's, to the server",
                 ms(measured(broken, "server_delay_p50_ms"), 3),
@@ -112,7 +117,7 @@ def mean_hides(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> N
     f.quantiles = table(("percentile", "the phone's pings"), [*rows, ("longest", f.ping_most)])
     interval_s = param(broken, "ping_interval_s")
     f.samples_needed = table(
-        ("percentile", "values needed", f"pings every {1000 * interval_s:g} ms take"),
+        ("percentile", "samples needed", f"with a ping every {1000 * interval_s:g} ms"),
         (
             (f"{100 * share:g}th", whole(count), seconds(count * interval_s, 2))
             for share, count in (

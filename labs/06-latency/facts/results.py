@@ -133,7 +133,7 @@ def _codel(f: Facts, sets: RecordedSets) -> None:
     f.codel_delay_least, f.codel_delay_most = _ends(waits)
     f.codel_loss_least, f.codel_loss_most = _ends(lost)
     f.codel_table = table(
-        ("router up", "round trip", "flows", "runs", "median wait of the call", "link in use, CoDel", "FIFO", "less by", "p of more than 2 % (Holm)"),
+        ("router up", "round trip", "flows", "runs", "median wait of the call", "link in use, CoDel", "FIFO", "less by", "p, if by 2 % or more (Holm)"),
         (
             (
                 set_mbit(param(codel[0], "router_up_mbit")),

@@ -129,7 +129,7 @@ def _samples_needed(f: Facts) -> None:
     needed = {share: values_for_percentile(share) for share in (0.5, 0.95, 0.99, 0.999)}
     f.samples_median, f.samples_p95, f.samples_p99, f.samples_p999 = map(whole, needed.values())
     f.samples_needed = table(
-        ("percentile", "values needed"),
+        ("percentile", "samples needed"),
         ((f"{100 * share:g}", whole(count)) for share, count in needed.items()),
     )
 

@@ -323,11 +323,11 @@ def goodput_means(lab: Lab, params: Mapping[str, Value]) -> str:
         return f"acknowledged bytes of the {sender.node}'s flow, from its second {begins_s} on"
     if files.crowd:
         return (
-            f"bytes acknowledged while all flows were there, from {params[files.crowd.warmup]} s after "
+            f"bytes acknowledged per second while all flows were there, from {params[files.crowd.warmup]} s after "
             "the last one started"
         )
     if files.flows:
-        return "bytes acknowledged while all flows were there"
+        return "bytes acknowledged per second while all flows were there"
     return "bytes that the receiving program got, over the whole test"
 
 

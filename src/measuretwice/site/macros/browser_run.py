@@ -203,7 +203,9 @@ def _packets_of(context: LabContext, name: str) -> float | None:
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
     seconds = sum(likely_seconds(params, COST) for params in runs)
     if not (why := _cannot(lab, runs)) and seconds > LONGEST_S:
-        return f"In a page this would take about {round(seconds / 3600, 1):g} hours."
+        hours = seconds / 3600
+        about = f"{10 * round(6 * hours)} minutes" if hours < 2 else f"{round(hours, 1):g} hours"
+        return f"On this page it would take about {about}."
     return why
 
 

@@ -321,10 +321,12 @@ def begin(context: LabContext) -> Block:
         "[lab book](../../start/half-an-hour.md#solve-a-case)'s seed.",
     ]
     if context.runs_here:
-        parts.append(
-            "Without a terminal, make your first try in this page: [nothing is installed](../../start/browser.md)."
-        )
-        parts.append(browser_run.try_run(context))
+        panel = browser_run.try_run(context)
+        if panel.startswith("<div"):
+            parts.append(
+                "Without a terminal, make your first try in this page: [nothing is installed](../../start/browser.md)."
+            )
+        parts.append(panel)
     if context.sets.is_recorded(step.of):
         outcome = outcome_of(context.lab, about.shown, context.sets.runs(step.of))
         parts += [
