@@ -301,7 +301,7 @@ def _four_comparisons(f: Facts, sets: RecordedSets) -> None:
     for name, at_waits in verdicts.items():
         setattr(f, name, agreed(at_waits))
     f.four_comparisons = table(
-        ("true in", *(_arm(sets, name) for name in JUDGED)),
+        ("statement", *(_arm(sets, name) for name in JUDGED)),
         zip(words, *columns, strict=True),
     )
     f.fairness_by_wait = table(
@@ -411,7 +411,7 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
                 so[judge(use[buffer], least=least, most=most)],
             )
             for buffer, paper, least, most in (
-                (FIVE_PERCENT, "'much lower'", 0, much_less),
+                (FIVE_PERCENT, "'significantly' less", 0, much_less),
                 (A_TENTH, "over 90 %", 90, 100),
                 (A_FIFTH, "up to 98 %", 90, 98),
             )

@@ -226,7 +226,9 @@ def _from_the_start(f: Facts, sets: RecordedSets) -> None:
     f.start_drops, f.start_halvings = whole(start_drops), whole(start_cut)
     f.drops_a_second = Number(drops_s, digits=2)
     f.halvings_a_second = Number(cut_s, digits=2)
-    f.offloads_start_drops = whole(of_run[1][0])
+    f.offloads_start_drops, f.offloads_start_halvings = whole(of_run[1][0]), whole(of_run[1][1])
+    f.offloads_drops_a_second = Number(of_run[1][2], digits=3)
+    f.offloads_halvings_a_second = Number(of_run[1][3], digits=3)
     (f.six_after, f.nine_after), (f.six_after_offloads, f.nine_after_offloads) = (
         tuple(
             Number((drops - ratio * cut) / (ratio * cut_s - drops_s) / 60, "minutes", 2)

@@ -369,6 +369,7 @@ def _slowest_flows(f: Facts, sets: RecordedSets) -> None:
     far = sets.run("core-100-ms", RENO)
     rates = [flow.goodput_bps for flow in far.flows]
     f.far_index = Number(measured(far, "jains_index"))
+    f.farther_index = Number(_index(sets, "core-200-ms", RENO))
     f.far_counted = seconds(measured(far, "duration_s"))
     f.far_each = Number(measured(far, "halvings") / measured(far, "flows"), digits=2)
     f.far_never = _never_halved(far)

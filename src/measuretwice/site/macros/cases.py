@@ -260,7 +260,7 @@ def to_change(context: LabContext, name: str) -> Block:
         is_one = change[0].need == "one way"
         what = (
             f"{', '.join(others)} {'or' if is_one else 'and'} {last}"
-            + ", each of which is enough" * is_one
+            + ", either of which is enough" * is_one
         )
     return Block("\n".join([f"**What to change**: {what}.", "", *map(_setting_line, change)]))
 
