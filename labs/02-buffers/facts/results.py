@@ -214,7 +214,7 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
             (question, who, _compared(jain[first], jain[second]))
             for question, who, first, second in (
                 ("HighSpeed TCP, large against small buffer",
-                 "large converges faster (paper), small does (reproduction)", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
+                 "large converges faster and is fairer (paper), the opposite (reproduction)", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
                 ("CUBIC, large against small buffer", "nothing", CUBIC_LARGE, CUBIC_SMALL),
                 ("large buffer, HighSpeed TCP against CUBIC", "CUBIC converges faster (reproduction)",
                  HIGHSPEED_LARGE, CUBIC_LARGE),
