@@ -293,7 +293,8 @@ def _report_part(html: str) -> Block:
     )
     html = html.replace("<table>", '<table class="report-table">')
     html = re.sub(r"(</?h)([123])\b", lambda found: f"{found[1]}{int(found[2]) + 2}", html)
-    # What a report says is no text of the page.
+    # What a report says is no text of the page, nor a part of it what stands below its headings.
+    html = re.sub(r"<h[345]\b", rf"\g<0> {UNSEARCHED}", html)
     return Block(
         f'<!-- vale off -->\n\n<div class="report-part" {UNSEARCHED}>\n{html.strip()}\n</div>\n\n<!-- vale on -->\n'
     )
