@@ -137,7 +137,9 @@ def test_what_a_slow_sender_still_holds_is_in_no_result_of_the_kit() -> None:
 def test_rows_taken_from_a_file_spread_as_its_seconds_do(
     deviation_bps: float, another_run: bool
 ) -> None:
-    one = replace(transfer([1_000_000, 2_000_000] * 2), node="host-1")
+    one = transfer([1_000_000, 2_000_000] * 2)
+    # A last row without a length says nothing.
+    one = replace(one, node="host-1", rows=(*one.rows, Row(4.0, 4.0, 0)))
     run = RunUnderTest(
         {"rate_mbit": 100}, {"host_1_seconds_deviation_bps": deviation_bps}, host_state=HostState({}, transfers=(one,))
     )  # fmt: skip

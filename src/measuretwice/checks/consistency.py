@@ -118,7 +118,11 @@ def _own_rows(run: RunUnderTest) -> Iterator[str]:
     spread_bps = run.measured_group("*_seconds_deviation_bps")
     for transfer in run.host_state.transfers if run.host_state else ():
         own_bps = spread_bps.get(transfer.node.replace("-", "_"))
-        rates_bps = [8 * row.bytes / (row.end_s - row.start_s) for row in transfer.rows]
+        rates_bps = [
+            8 * row.bytes / (row.end_s - row.start_s)
+            for row in transfer.rows
+            if row.end_s > row.start_s
+        ]
         if own_bps is None or len(rates_bps) < 2:
             continue
         true_bps = statistics.stdev(rates_bps)
