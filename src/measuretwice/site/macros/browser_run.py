@@ -34,6 +34,8 @@ from measuretwice.site.macros import LabContext, macro
 from measuretwice.site.macros.blocks import Block, indented, verbatim
 from measuretwice.site.macros.lab import case_options, stage_set
 
+# How a panel begins, which a script of the page fills in.
+PANEL = '<div class="here"'
 # What takes longer has no place in a page.
 LONGEST_S = 1800
 Params = dict[str, Value]
@@ -181,9 +183,14 @@ def _run_panel(
     return _panel("here", asked)
 
 
+def is_panel(place: str) -> bool:
+    """Return whether a page runs something there, or only says why it can't."""
+    return place.startswith(PANEL)
+
+
 def _panel(kind: str, asked: dict[str, Any]) -> str:
     """The element that a panel's script fills in."""
-    return f'<div class="here" data-{kind}="{html.escape(json.dumps(asked))}"></div>\n\n'
+    return f'{PANEL} data-{kind}="{html.escape(json.dumps(asked))}"></div>\n\n'
 
 
 def _page_seconds(context: LabContext, runs: Sequence[Params], like: str = "") -> float:

@@ -322,7 +322,7 @@ def begin(context: LabContext) -> Block:
     ]
     if context.runs_here:
         panel = browser_run.try_run(context)
-        if panel.startswith("<div"):
+        if browser_run.is_panel(panel):
             parts.append(
                 "Without a terminal, make your first try in this page: [nothing is installed](../../start/browser.md)."
             )
