@@ -43,7 +43,7 @@ def test_windows_and_queue_over_time() -> None:
     # A small packet among the others takes less of the buffer.
     assert 700 < longest <= 1_250_000 / 1514 + 2
     text = svg_text(drawn)
-    assert "trial 1: highspeed, 1,250,000 bytes" in text
+    assert "trial 1: highspeed, 1\u202f250\u202f000 bytes" in text
     assert "Jain" in drawn.description
 
 

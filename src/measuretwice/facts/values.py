@@ -32,17 +32,18 @@ def sig(value: float, digits: int = 3) -> str:
     places = digits - 1 - math.floor(math.log10(abs(value)))
     # What is whole was set, and stays so; of what was measured zeros at the end count.
     whole = math.isclose(value, round(value), rel_tol=1e-9)
-    return _grouped(f"{round(value, places):.{0 if whole else max(places, 0)}f}")
+    return in_groups(f"{round(value, places):.{0 if whole else max(places, 0)}f}")
 
 
 def count(value: float) -> str:
     """A whole number in groups of three: 1 302 324."""
-    return _grouped(f"{value:.0f}")
+    return in_groups(f"{value:.0f}")
 
 
-def _grouped(text: str) -> str:
+def in_groups(text: str) -> str:
+    """A number's digits with thin spaces between groups of three, where it has more than four of them."""
     whole, point, part = text.partition(".")
-    return f"{int(whole):,}".replace(",", THIN) + point + part if len(whole) > 4 else text
+    return f"{int(whole):,}".replace(",", THIN) + point + part if len(whole.lstrip("-")) > 4 else text
 
 
 # Instead of a number of significant digits: a whole number.

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts.values import in_groups
 from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,
@@ -372,7 +373,7 @@ def samples_in_words(values: Sequence[float]) -> str:
     """Return how many samples there are, and the three percentiles that say most of them."""
     shares = {"half": 0.5, "95 %": 0.95, "99 %": 0.99}
     parts = [f"{name} up to {percentile(values, share):.3g}" for name, share in shares.items()]
-    return f"{len(values):,} samples, {', '.join(parts)}"
+    return f"{in_groups(str(len(values)))} samples, {', '.join(parts)}"
 
 
 # Goodput against the model, a point a flow

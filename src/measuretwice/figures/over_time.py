@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts.values import in_groups
 from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,
@@ -106,7 +107,7 @@ def title_of(lab: Lab, run: Result) -> str:
 def _value(name: str, value: Value | None) -> str:
     """A parameter's value, a number with the unit that its name ends in."""
     if isinstance(value, int | float):
-        return f"{value:,} {name.rsplit('_', 1)[-1]}"
+        return f"{in_groups(str(value))} {name.rsplit('_', 1)[-1]}"
     return str(value)
 
 

@@ -255,7 +255,7 @@ def read_published(text: str, name: str) -> list[Published]:
 def counted_runs(counts: Sequence[int]) -> str:
     """Return how many runs each of several things has, in words: 10 runs, or 8 to 10 runs."""
     low, high = min(counts), max(counts)
-    many = f"{low:,} to {high:,}" if low != high else f"{low:,}"
+    many = f"{low} to {high}" if low != high else str(low)
     return f"{many} run{'' if high == 1 else 's'}"
 
 

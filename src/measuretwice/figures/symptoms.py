@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts.values import count, in_groups
 from measuretwice.figures.by_setting import draw_shares, samples_in_words
 from measuretwice.figures.over_time import LINES
 from measuretwice.figures.palette import COLOURS
@@ -141,10 +142,10 @@ def number_in_words(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e7:
-        return f"{value:,.0f}"
+        return count(value)
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = f"{value:.{digits}f}"
+    return in_groups(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 # As many parts as a phone's picture is wide, halved; of each its smallest and largest value is drawn.
