@@ -8,7 +8,7 @@ import pytest
 from confusion import verdict
 from effects import changed, odd, prove_effects, prove_odd, prove_swaps
 from fault_kinds import KNOWN
-from script_kinds import SCRIPTS
+from script_kinds import BASES, SCRIPTS
 
 from faults import LABS, cheap, faulty_runs, prove
 from measuretwice.checks import KINDS
@@ -86,14 +86,30 @@ def test_a_sample_of_faults_is_named_and_of_odd_runs_silent(tmp_path: Path) -> N
     assert swaps.changing.total() == swaps.changing["named"]
 
 
+# A test a setting, so that none runs into the limit of ten minutes on a busy machine.
 @pytest.mark.nightly("a sample of each, above")
 @pytest.mark.kernel
 @pytest.mark.slow
-def test_no_fault_in_a_script_is_silent_and_no_odd_run_blamed(tmp_path: Path) -> None:
-    effects, blamed = prove_effects(tmp_path, 1, 1)
+@pytest.mark.parametrize("base", BASES)
+def test_no_fault_in_a_script_is_silent(base: str, tmp_path: Path) -> None:
+    kinds = [kind.name for kind in SCRIPTS if kind.name.split()[-1] == base]
+    assert kinds
+    effects, blamed = prove_effects(tmp_path, 1, 1, kinds)
     print(effects)
     assert (effects.changing["silent"], blamed) == (0, [])
+
+
+@pytest.mark.nightly("a sample of each, above")
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_no_odd_run_is_blamed(tmp_path: Path) -> None:
     assert prove_odd(60, tmp_path, 1, 1)[1] == []
+
+
+@pytest.mark.nightly("a sample of each, above")
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_no_file_of_another_run_is_silent(tmp_path: Path) -> None:
     assert prove_swaps(tmp_path, 1, 1).changing["silent"] == 0
 
 
