@@ -36,6 +36,15 @@ SEEN = """async () => {
     said: Number(i.getAttribute('width')), ratio: i.clientHeight / i.clientWidth * i.naturalWidth / i.naturalHeight}))
 }"""
 
+# The texts of the picture that is open, of which a part lies outside of it.
+CUT_OFF = """() => {
+  const edge = document.documentElement.getBoundingClientRect()
+  return [...document.querySelectorAll('text')].filter(t => {
+    const box = t.getBoundingClientRect()
+    return box.left < edge.left - 1 || box.right > edge.right + 1 || box.top < edge.top - 2 || box.bottom > edge.bottom + 2
+  }).map(t => t.textContent)
+}"""
+
 
 def plain(text: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", text))
@@ -126,6 +135,23 @@ def test_no_text_of_a_picture_is_smaller_than_its_kind_may_have(student: Path) -
         assert min(sizes) >= LEAST_PX / LEAST_SHARE, (path, min(sizes))
         checked += 1
     assert checked > 100
+
+
+@pytest.mark.slow
+def test_no_text_of_a_picture_is_cut_off(student: Path, page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 1400})
+    light = [
+        path
+        for path in sorted((student / "assets/figures").rglob("*.svg"))
+        if not path.stem.endswith("-dark")
+    ]
+    assert len(light) > 50
+    cut = {}
+    for path in light:
+        page.goto(path.as_uri())
+        if texts := page.evaluate(CUT_OFF):
+            cut[path.name] = texts
+    assert cut == {}
 
 
 @pytest.mark.slow

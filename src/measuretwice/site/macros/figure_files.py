@@ -254,7 +254,7 @@ def _draw_symptom(context: LabContext, case: Pitfall, out: Path) -> None:
                 file, text = _symptom_file(context, case, number, kind), svg_text(figure)
                 (out / f"{file}.svg").write_text(text, encoding="utf-8")
                 (out / f"{file}{DARK}.svg").write_text(in_the_dark(text), encoding="utf-8")
-                heading = f"{HEADINGS[kind]}. " if HEADINGS[kind] else ""
+                heading = f"{HEADINGS[kind]}: " if HEADINGS[kind] else ""
                 facts[file] = {"alt": heading + figure.description, "size": size_of(figure)}
     counts = [len(runs) for runs in recorded.values()]
     before, after = (counted_runs(part or [0]) for part in (counts[:1], counts[1:]))
