@@ -96,7 +96,7 @@ with raw("hidden-queue-fixed") as folder:
 # %% [markdown]
 # ## Question 3: the suffix
 #
-# *Full marks.* The limit from rate, lat and burst; 'mbit' of a size is 1024 · 1024 bits; 1.25Mb is
+# *Full marks.* The limit from rate, lat and burst; 'mbit' in a size is 1024 · 1024 bits; 1.25Mb is
 # 1024 · 1024 bytes times 1.25, which is what the reproduction had.
 
 # %%
@@ -155,7 +155,7 @@ say(
 # ## Question 6: fields
 #
 # *Full marks.* The words are counted; the three that have gone since 2016 (`rate 0bit 0pps`) are named. A
-# check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or one that word 29 is 'backlog'.
+# check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or a test that word 29 is 'backlog'.
 
 # %%
 with raw("field-number-broken") as folder:
