@@ -308,8 +308,8 @@ def _thirty_runs(f: Facts, sets: RecordedSets) -> None:
     f.repeats = Number(len(large))
     f.ten_pairs = table(
         (
-            "seed", "Jain's index, large", "small", "a person with this pair would say",
-            "s1's share, large", "and would say",
+            "seed", "Jain's index, large buffer", "small buffer", "a person with this pair would say",
+            "s1's share, large buffer", "and would say",
         ),
         (
             (

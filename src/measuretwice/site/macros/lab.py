@@ -304,10 +304,11 @@ def network(
     drawn = sketch(context.lab, params)
     title = f"The network of {context.lab.name}, trial {number}"
     caption = f"The network, with the settings of trial {number}. The text beside an arrow is what happens to packets going that way."
-    # A case's page says itself which trial it is of, and has to be short.
-    return _figure(
-        drawn, title, "The network as it is meant to be." if case else caption, small=bool(case)
-    )
+    if case:
+        # A case's page says itself which trial it is of, and has to be short. One of several trials is drawn.
+        of_several = f", in trial {number}" if context.lab.pitfall(case).trials else ""
+        caption = f"The network as it is meant to be{of_several}."
+    return _figure(drawn, title, caption, small=bool(case))
 
 
 @macro('where_it_was("mtu")')
