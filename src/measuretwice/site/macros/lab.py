@@ -279,7 +279,9 @@ def finding(context: LabContext, name: str) -> FindingWords:
         findings = [with_help(lab, of_set.finding, None) for of_set in findings_of_set] + findings
         folder = folder.parent
     unique = list({finding.id: finding for finding in findings}.values())
-    return FindingWords(unique, f"./lab check sample-data/{folder.as_posix()}")
+    # Without the last hint a finding has no name there.
+    hint = " --hint 3" if unique else ""
+    return FindingWords(unique, f"./lab check sample-data/{folder.as_posix()}{hint}")
 
 
 def _by_its_files(context: LabContext, first_try: Result) -> list[Finding]:
