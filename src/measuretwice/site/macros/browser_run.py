@@ -229,12 +229,15 @@ def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
 def stage_terminals(context: LabContext, name: str, stage: StageName) -> Block:
     """The ways to run a stage of a mistake: a page's button and the terminal's command; of the first try also, folded, live
     terminals, and other machines than the virtual one."""
-    lab, number = context.lab, context.lab.pitfall(name).trial
-    params = {**lab.defaults(), **lab.trials[number].set, **stage_set(context, name, stage)}
+    lab, staged = context.lab, context.lab.pitfall(name)
+    params = {**lab.defaults(), **lab.trials[staged.trial].set, **stage_set(context, name, stage)}
     options = case_options(context, name, stage)
     page = stage_run(context, name, stage)
     live = stage_live(context, name, stage)
-    return terminals(lab, options, params, with_others=stage == "broken", page=page, live=live)
+    only = f"trial {staged.trial}" if staged.trials else ""
+    return terminals(
+        lab, options, params, with_others=stage == "broken", page=page, live=live, only=only
+    )
 
 
 def terminals(
@@ -245,20 +248,21 @@ def terminals(
     with_others: bool = False,
     page: str = "",
     live: str = "",
+    only: str = "",
 ) -> Block:
     """The ways to run a stage: a page's button and the command; `with_others`, folded the others, a tab each.
 
     `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
     `params` all of the run's parameters by name; none can be read, since one of them is what a
     case's student looks for. `page` is the place where a page runs it itself, `live` the place
-    where it opens terminals, if it can.
+    where it opens terminals, if it can. `only` names the one of several trials that is typed by hand.
     """
     run = f"./lab run {lab.name} {options}"
     if not with_others:
         return Block(f"{page}{_code(run)}\n")
     tabs = {
-        "live terminals": live_terminals(lab, options, live),
-        "other machines": _other_machines(lab, run, params),
+        "live terminals": live_terminals(lab, options, live, only),
+        "other machines": _other_machines(lab, run, params, only),
     }
     others = "\n".join(f'=== "{title}"\n\n{indented(text, STEP)}\n' for title, text in tabs.items())
     return Block(
@@ -270,7 +274,7 @@ def _code(text: str, title: str = "") -> str:
     return verbatim(text, "sh", title=title)
 
 
-def live_terminals(lab: Lab, options: str, panel: str) -> str:
+def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     """What to type in which terminal, in order; settings stand in the shells' environment. `panel` is the page's place."""
     run = lab.file.run
     rows = ["| terminal | type |", "|---|---|", *_typed(lab, run.prepare)]
@@ -283,7 +287,7 @@ def live_terminals(lab: Lab, options: str, panel: str) -> str:
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if panel:
         begin, end = (
-            [panel, "Type, in this order:"],
+            [panel, f"{only.capitalize() or 'Type'}, in this order:"],
             ["Or in your own terminals:", "", up, "", check],
         )
     else:
@@ -312,7 +316,7 @@ def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
         yield list(group)
 
 
-def _other_machines(lab: Lab, run: str, params: dict[str, Value]) -> str:
+def _other_machines(lab: Lab, run: str, params: dict[str, Value], only: str) -> str:
     """By this machine's kernel, by ssh, or by hand with one block for each script.
 
     A node is told those parameters that its script reads and whose default there is another, as in
@@ -329,7 +333,9 @@ def _other_machines(lab: Lab, run: str, params: dict[str, Value]) -> str:
         "",
         _code(f"sudo {run} --on host\n{run} --on nodes.toml"),
         "",
-        "Or by hand, with the settings encoded:",
+        f"Or {only} by hand, with settings encoded:"
+        if only
+        else "Or by hand, with the settings encoded:",
     ]
     # Nodes with one script do the same: one block is for all of them.
     for alike in sharing.values():
