@@ -114,11 +114,11 @@ def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
         (
             ("set", mbit(rate_bps)),
             (
-                f"the most that it can carry: × {f.mss.bare} / {f.frame.bare}",
+                f"the most that the link can carry: × {f.mss.bare} / {f.frame.bare}",
                 mbit(most_bps, 4),
             ),
             ("goodput, by iperf3's receiver", mbit(goodput_bps, 4)),
-            ("below the most", percent(1 - goodput_bps / most_bps, 2)),
+            ("the goodput is below that by", percent(1 - goodput_bps / most_bps, 2)),
             ("the latest rate, by ss (`delivery_rate`)", mbit(int(delivery_bps[-1]), 4)),
         ),
     )

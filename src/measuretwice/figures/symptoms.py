@@ -318,7 +318,7 @@ def _draw_bars(axes: Axes, bars: Sequence[tuple[str, float]], colour: str) -> No
 
 
 def _bars_in_words(bars: Sequence[tuple[str, float]]) -> str:
-    return "; ".join(f"{name} {number_in_words(value)}" for name, value in bars)
+    return "; ".join(f"{name} ({number_in_words(value)})" for name, value in bars)
 
 
 def _value(bar: Bar, subject: Subject) -> float:

@@ -219,7 +219,7 @@ class Lab:
                 *others, last = numbers
                 named = f"lines {', '.join(others)} and {last}" if others else f"line {last}"
                 places.append(f"{named} of {path.name}")
-        return ", ".join(places)
+        return " and ".join(filter(None, [", ".join(places[:-1]), *places[-1:]]))
 
     def problem(self, key: str, what: str) -> UserError:
         """Return an error about `key` of lab.toml, to be raised."""

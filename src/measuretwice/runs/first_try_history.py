@@ -255,7 +255,7 @@ def _spread(shown: Shown, values: Sequence[float | None]) -> tuple[str, ...]:
     if not numbers:
         return ()
     least, middle, most = (_number(shown.value, numbers[n]) for n in (0, len(numbers) // 2, -1))
-    return (f"{shown.label}: from {least} to {most}, half of them below {middle}",)
+    return (f"{shown.label}: from {least} to {most}, half of the values below {middle}",)
 
 
 def _number(name: str, value: float) -> str:

@@ -305,7 +305,7 @@ def _by_kind(lab: Lab, name: str) -> str | None:
         "index": f"{about.question or about.title} A module {cases}on real Linux TCP.",
         "questions": f"The questions of the module {module}, for your report, and what each counts.",
         "print": f"The module {module} on one page, to print.",
-        "sheet": f"The module {module} on a sheet to write on: prediction, what was seen, what it is, what was changed.",
+        "sheet": f"The module {module} on a sheet to write on, with room for what you predict, see and conclude.",
         "key": f"For instructors: the answers to the questions of the module {module}, computed from recorded runs.",
         "notes": f"For instructors: what students get wrong in the module {module}, what to ask, and what full marks look like.",
     }.get(name)  # fmt: skip

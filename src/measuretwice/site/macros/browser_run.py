@@ -281,14 +281,14 @@ def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     # As in a trial: what counts from the beginning, and how all was set, is asked before the test.
     rows += ["| each | `snapshot.sh before .` |", *_typed(lab, [*run.measure, *run.conclude])]
     if any(step.stop for step in run.steps):
-        rows.append("| still running | Ctrl-C, or `kill %1` |")
+        rows.append("| any still running | Ctrl-C, or `kill %1` |")
     rows.append("| each | `snapshot.sh after .` |")
     up = _code(f"./lab up {lab.name} {options}")
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if panel:
         begin, end = (
             [panel, f"{only.capitalize() or 'Type'}, in this order:"],
-            ["Or in your own terminals:", "", up, "", check],
+            ["Or in your own terminals:", "", up, "", "And at the end:", "", check],
         )
     else:
         begin, end = [up, "", "Then `./lab enter NODE` in each, and type:"], [check]
