@@ -128,10 +128,10 @@ def test_values_are_measured_set_computed_or_counted() -> None:
     )  # fmt: skip
     [run] = WORDS["buffers"].sets.runs("hidden-queue-broken")
     grown = WORDS["buffers"].sets.counters_grown(run, "d1")["TcpOutSegs"]
-    assert f"counted {count(grown)}" in alt
-    assert f"set {2 * run.params['rate_mbit']:g}" in alt  # type: ignore[operator]
-    assert f"measured {run.measured['queue_drops']}" in alt
-    assert "known 1.31" in alt
+    assert f"counted ({count(grown)})" in alt
+    assert f"set ({2 * run.params['rate_mbit']:g})" in alt  # type: ignore[operator]
+    assert f"measured ({run.measured['queue_drops']})" in alt
+    assert "known (1.31)" in alt
 
 
 def test_over_time_names_no_kind_of_queue() -> None:
