@@ -288,10 +288,21 @@ def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     if panel:
         begin, end = (
             [panel, f"{only.capitalize() or 'Type'}, in this order:"],
-            ["Or in your own terminals:", "", up, "", "And at the end:", "", check],
+            [
+                "Or in your own terminals, each with `./lab enter NODE` after this:",
+                "",
+                up,
+                "",
+                "And at the end:",
+                "",
+                check,
+            ],
         )
     else:
-        begin, end = [up, "", "Then `./lab enter NODE` in each, and type:"], [check]
+        begin, end = (
+            [up, "", "Then `./lab enter NODE` in a terminal for each node, and type:"],
+            [check],
+        )
     return "\n".join([*begin, "", *rows, "", *end])
 
 
