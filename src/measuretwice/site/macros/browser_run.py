@@ -283,26 +283,13 @@ def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     if any(step.stop for step in run.steps):
         rows.append("| any still running | Ctrl-C, or `kill %1` |")
     rows.append("| each | `snapshot.sh after .` |")
-    up = _code(f"./lab up {lab.name} {options}")
-    check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
+    up = _code(f"./lab up {lab.name} {options}\n./lab enter NODE  # in a terminal for each node")
+    check = _code(f"./lab check runs/{lab.name}/live-*  # at the end\n./lab down")
+    order = f"{only.capitalize() or 'Type'}, in this order:"
     if panel:
-        begin, end = (
-            [panel, f"{only.capitalize() or 'Type'}, in this order:"],
-            [
-                "Or in your own terminals, each with `./lab enter NODE` after this:",
-                "",
-                up,
-                "",
-                "And at the end:",
-                "",
-                check,
-            ],
-        )
+        begin, end = [panel, order], ["Or in your own terminals:", "", up, "", check]
     else:
-        begin, end = (
-            [up, "", "Then `./lab enter NODE` in a terminal for each node, and type:"],
-            [check],
-        )
+        begin, end = [up, "", order], [check]
     return "\n".join([*begin, "", *rows, "", *end])
 
 
