@@ -263,7 +263,8 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert "No case that is left moves your first try." in started.stdout
     assert "first try: " in started.stdout
     found = tomllib.loads((ROOT / "labs/05-queues/lab.toml").read_text())["first_try"]["found"]
-    assert found and found in started.stdout
+    assert found
+    assert found in started.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout
 
 
