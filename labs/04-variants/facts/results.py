@@ -84,7 +84,7 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
         (tries[-1] for tries in by_trial(runs).values()),
         {
             "path": lambda run: path_of(run.params, "TCP ended"),
-            "algorithm": algorithm_of,
+            "algorithm": name_of,
             "goodput": lambda run: mbit_interval(goodput[run.trial]),
             "round-trip time": lambda run: Interval.of_mean(rtt[run.trial], "ms"),
         },
@@ -227,7 +227,7 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
     )
     f.as_the_source = table(
         (
-            "algorithm", "published, cable (Mbit/s)", "published, behind the NAT",
+            "algorithm", "published, cable (Mbit/s)", "published, behind the NAT (Mbit/s)",
             "ours over all ten seconds, undisturbed", "the same, disturbed",
             "our mean RTT, undisturbed",
         ),
@@ -300,7 +300,7 @@ def _rivals(f: Facts, sets: RecordedSets) -> None:
     f.rivals = runs_as_rows(
         (tries[-1] for tries in by_trial(runs).values()),
         {
-            "the client's algorithm": algorithm_of,
+            "the client's algorithm": name_of,
             "its share of the goodput": lambda run: Interval.of_mean(share[run.trial], "%"),
             "its round-trip time": lambda run: Interval.of_mean(rtt[run.trial], "ms"),
         },

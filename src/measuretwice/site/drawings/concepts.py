@@ -73,7 +73,7 @@ def slow_start(pipe: float, buffer: float) -> Block:
     caption = (
         f"Slow start from {FIRST_WINDOW} segments doubles the window each round trip. After {rounds} of them {short(window)} segments still "
         f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Halved, "
-        "the window still nearly fills both, and soon loses again. Then it is half of what fitted, and its line hardly rises on this scale."
+        "the window still nearly fills both, so it is soon halved again (not drawn). Then it is half of what fitted, and its line hardly rises on this scale."
     )
     return _figure([axes], "The window in slow start and after it", caption)
 
