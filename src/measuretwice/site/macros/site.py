@@ -93,7 +93,7 @@ def key_points(site: SiteContext) -> Block:
         parts.append(
             f"## {title} {{ #{lab.name} {UNSEARCHED} }}\n\n"
             f'<details class="abstract" markdown="1">\n<summary>{title}: what its {len(lab.file.pitfalls)} cases leave '
-            f"behind, which names their causes</summary>\n\n{cards}\n\n</details>\n"
+            f"behind, with their causes</summary>\n\n{cards}\n\n</details>\n"
         )
     return Block('<div class="key-points" markdown="1">\n\n' + "\n".join(parts) + "\n</div>\n")
 
@@ -305,7 +305,7 @@ def pitfalls_map(site: SiteContext, name: str) -> Block:
     """Which mistake of a lab comes after which, drawn."""
     pitfalls = site.lab(name).lab.file.pitfalls
     parts = [Part(pitfall.id, pitfall.minutes, pitfall.needs) for pitfall in pitfalls]
-    return Block(draw_parts(f"Which pitfall of {name} comes after which", parts))
+    return Block(draw_parts(f"Which mistake of {name} comes after which", parts))
 
 
 @macro("course_progress()", scope="site")
