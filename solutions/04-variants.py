@@ -157,7 +157,7 @@ say(
 # ## Question 7: rows
 #
 # *Full marks.* Teeth by calculation (half the BDP in round trips) and by ssthresh's changes; aliasing.
-# For 100 ms an interval of about a second is enough, since a tooth takes many seconds.
+# For a path of 100 ms an interval of about a second is enough, since a tooth takes many seconds.
 
 # %%
 with raw("averages-hide-fixed") as folder:
@@ -183,10 +183,9 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 9: signatures
 #
-# *Full marks.* Rules that are stated; 0.7; K by each window; cycles of BBR. ProbeRTT takes 200 ms and
-# at least a round trip of every ten seconds, two to three per cent. Vegas's queue at its shortest may come out
-# one below alpha, because
-# the sampler also sees the moment between a departure and the next arrival.
+# *Full marks.* Rules that are stated; 0.7; K from each window; cycles of BBR. ProbeRTT takes at least 200 ms
+# and a round trip of every ten seconds, which is two to three per cent. Vegas's queue at its shortest may come
+# out one below alpha, because the sampler also sees the moment between a departure and the next arrival.
 
 # %%
 found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}
@@ -199,9 +198,9 @@ figure("sequence", runs("sequence"))
 # %% [markdown]
 # ## Question 10: which is faster
 #
-# *Full marks.* How far one algorithm's runs lie apart. The interval of the difference with the number of runs, and from
-# how many on zero is outside it. That in the pair with CUBIC ahead nobody else was sending in CUBIC's run. That BBR's
-# neighbours were not measured, and what would measure them (the rival's own goodput).
+# *Full marks.* How far one algorithm's runs lie apart. The interval of the difference with the number of runs, and
+# the number from which on zero lies outside it. That in the pair with CUBIC ahead nobody else was sending in
+# CUBIC's run. That BBR's neighbours were not measured, and what would measure them (the rival's own goodput).
 
 # %%
 pairs = {
