@@ -170,12 +170,12 @@ say(f"By ss {len(cuts) / seconds:.1f} a second; by calculation {1 / (half * 0.01
 # %% [markdown]
 # ## Question 8: one table
 #
-# *Full marks.* Two rows with the lines of ss of their times; the mean of the source's row for BBR is
-# 174 Mbit/s, its total 155.
+# *Full marks.* Two rows with the lines of ss of their times; the mean of the source's rates for BBR is
+# 174 Mbit/s, but their total is given as 155.
 
 # %%
 rates = [63.7, 126, 161, 211, 205, 211, 205, 217, 179, 162]
-say(f"The source's row has a mean of {sum(rates) / len(rates):.0f} Mbit/s.")
+say(f"The source's rates have a mean of {sum(rates) / len(rates):.0f} Mbit/s.")
 for stage in ("broken", "fixed"):
     measured = runs(f"mixed-runs-{stage}")[0].measured
     say(f"{stage}: {measured['table_rows_foreign']} of {measured['table_rows']} rows are foreign.")
