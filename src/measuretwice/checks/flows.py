@@ -83,8 +83,8 @@ def host_queue(run: RunUnderTest) -> Finding | None:
         "host-qdisc",
         f"a card with a queue of the kind {kinds[0]} (tc)",
         str(wanted),
-        "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
-        "interface that is there already keeps the qdisc that it has.",
+        "net.core.default_qdisc is looked up when an interface is first brought up, or when its qdisc is "
+        "deleted. An interface that is up already keeps the qdisc that it has.",
         symptom="the sender's card has a different queue from the intended one",
     )
 
