@@ -87,7 +87,7 @@ def extra_seconds(context: LabContext, name: str) -> float:
     for stage in stages if context.runs_here else ():
         _, runs = _case(context, name, stage)
         like = f"{name}-{stage}"
-        if _why_not(context.lab, runs):
+        if _why_not(context.lab, runs) or any(too_much(context.lab, one) for one in runs):
             return 0.0
         if not context.sets.is_recorded(like):
             continue
