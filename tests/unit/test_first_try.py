@@ -283,15 +283,15 @@ def test_nobody_wins_whose_lead_is_no_more_than_chance() -> None:
     lab = load_lab(ROOT, "variants")
     shown = first_try_of(lab).shown
     once = outcome_of(lab, shown, recorded(lab, "second-look"))
-    assert once.brief == "Reno, CUBIC and Vegas are level, of one run each"
+    assert once.brief == "Reno, CUBIC and Vegas are level, with one run each"
     assert not once.supports
     radio = outcome_of(lab, shown, recorded(lab, "first-try"))
-    assert radio.brief == "BBR has the most, of one run each"
+    assert radio.brief == "BBR has the most, with one run each"
     paths = recorded(lab, "paths")
     eight = outcome_of(lab, shown, [run for run in paths if run.trial in range(5, 9)])
-    assert eight.brief == "BBR has the most, of 8 runs each"
+    assert eight.brief == "BBR has the most, with 8 runs each"
     assert re.search(
-        r"^BBR has the most, of 8 runs each, [\d.]+ Mbit/s to [\d.]+ Mbit/s more than CUBIC \(95 % interval",
+        r"^BBR has the most, with 8 runs each, [\d.]+ Mbit/s to [\d.]+ Mbit/s more than CUBIC \(95 % interval",
         eight.counted,
     )
     assert re.search(
@@ -300,13 +300,13 @@ def test_nobody_wins_whose_lead_is_no_more_than_chance() -> None:
     )
     # By cable three are equal to a hundredth of a per cent, which eight runs tell apart: that is no lead.
     cable = outcome_of(lab, shown, [run for run in paths if run.trial in range(1, 5)])
-    assert cable.brief == "Reno, CUBIC and Vegas are level, of 8 runs each"
+    assert cable.brief == "Reno, CUBIC and Vegas are level, with 8 runs each"
     assert cable.counted.endswith(
         "they differ by 2 % or less, which is too little to name one of them."
     )
     # Reno and CUBIC over the radio: eight runs of each don't tell them apart.
     two = outcome_of(lab, shown, [run for run in paths if run.trial in (5, 6)])
-    assert two.brief == "Reno and CUBIC are level, of 8 runs each"
+    assert two.brief == "Reno and CUBIC are level, with 8 runs each"
 
 
 def test_it_says_which_cases_can_move_it() -> None:

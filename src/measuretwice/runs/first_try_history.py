@@ -180,10 +180,10 @@ def _first_of(
     of_each = "one run each" if runs == 1 else f"{runs} runs each"
     named = [shown.names.get(name, name) for name in level]
     if len(level) == 1:
-        brief = f"{named[0]} has the most, of {of_each}"
+        brief = f"{named[0]} has the most, with {of_each}"
         lead = _lead_of(shown, first, values) if runs > 1 else ""
         return Outcome(lines, f"{brief}{lead}.", brief, first == shown.most)
-    brief = f"{', '.join(named[:-1])} and {named[-1]} are level, of {of_each}"
+    brief = f"{', '.join(named[:-1])} and {named[-1]} are level, with {of_each}"
     little = f"they differ by {100 * (shown.alike_ratio or 0):g} % or less"
     if runs == 1:
         why = f"{little}, so one run each can't decide"
