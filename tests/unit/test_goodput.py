@@ -99,6 +99,6 @@ def test_the_word_of_pages_is_what_is_printed() -> None:
     lab = load_lab(ROOT, "variants")
     assert (
         word(LabContext(ROOT, lab))
-        == "acknowledged bytes of the client's flow, from its second 30 on"
+        == "bytes of the client's flow acknowledged per second, from its second 30 on"
     )
     assert "second 30" in goodput_means(lab, lab.defaults())

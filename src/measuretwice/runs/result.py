@@ -320,7 +320,7 @@ def goodput_means(lab: Lab, params: Mapping[str, Value]) -> str:
     files = lab.file.collect
     if sender := files.one_sender:
         begins_s = params[sender.average_from]
-        return f"acknowledged bytes of the {sender.node}'s flow, from its second {begins_s} on"
+        return f"bytes of the {sender.node}'s flow acknowledged per second, from its second {begins_s} on"
     if files.crowd:
         return (
             f"bytes acknowledged per second while all flows were there, from {params[files.crowd.warmup]} s after "
