@@ -156,7 +156,8 @@ say(
 # %% [markdown]
 # ## Question 7: rows
 #
-# *Full marks.* Teeth by calculation (half the BDP in round trips) and by ssthresh's changes; aliasing.
+# *Full marks.* Teeth by calculation (half the BDP in round trips; a few too many, since a queue and
+# the repair of a loss take time as well) and by ssthresh's changes; aliasing.
 # For a path of 100 ms an interval of about a second is enough, since a tooth takes many seconds.
 
 # %%
