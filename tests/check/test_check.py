@@ -183,14 +183,14 @@ def test_only_some_trials_again_is_cherry_picking() -> None:
     runs = members((1, 1), (2, 1), (3, 1), (3, 2), (3, 3))
     assert told(runs) == ["cherry-picking"]
     said = check_set(LAB, runs)[0].finding
-    assert said.measured == "trial 3 run up to 3 times, trial 1, 2 once"
+    assert said.measured == "trial 3 run up to 3 times, trials 1, 2 once"
     assert check_set(LAB, runs)[0].members == (0, 1, 2, 3, 4)
 
 
 def test_tries_that_were_thrown_away_show_in_the_seeds() -> None:
     runs = members((1, 1), (2, 1), (3, 4))
     assert told(runs) == ["cherry-picking"]
-    assert check_set(LAB, runs)[0].finding.measured == "trial 1, 2: seed 1; trial 3: seed 4"
+    assert check_set(LAB, runs)[0].finding.measured == "trials 1, 2: seed 1; trial 3: seed 4"
     assert told(members((1, 5), (2, 5), (3, 5))) == []
 
 

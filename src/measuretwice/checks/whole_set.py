@@ -58,7 +58,7 @@ def cherry_picking(lab: Lab, runs: Sequence[Member]) -> Finding | None:
     rest = [trial for trial, count in tries.items() if count == usual]
     return Finding(
         "cherry-picking",
-        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
+        f"{_named(again)} run up to {often} times, {_named(rest)} {_times(usual)}",
         "each trial as often as every other",
         "If you run only odd-looking trials again, and keep the last try, you choose the result. "
         "Its mean is the one hoped for, and its spread no longer shows what chance does.",
@@ -73,7 +73,7 @@ def _only_last_tries(seeds: dict[int, set[int]]) -> Finding:
         by_seeds[_list(sorted(its))].append(trial)
     return Finding(
         "cherry-picking",
-        "; ".join(f"trial {_list(trials)}: seed {its}" for its, trials in by_seeds.items()),
+        "; ".join(f"{_named(trials)}: seed {its}" for its, trials in by_seeds.items()),
         "the same seeds for every trial",
         "Another seed is another try. Where only some trials have one, the others were kept because "
         "they looked right.",
@@ -112,7 +112,7 @@ def _mixed(runs: Sequence[Member], differing: list[str]) -> Finding | None:
             return None
         earlier |= trials
     parts = [
-        f"trial {_list(sorted(trials))}: {settings}" for settings, trials in by_settings.items()
+        f"{_named(sorted(trials))}: {settings}" for settings, trials in by_settings.items()
     ]
     return Finding(
         "cherry-picking",
@@ -128,6 +128,10 @@ def _trials(runs: Sequence[Member]) -> list[int]:
 
 def _list(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+def _named(trials: list[int]) -> str:
+    return f"trial{'' if len(trials) == 1 else 's'} {_list(trials)}"
 
 
 def _times(count: int) -> str:

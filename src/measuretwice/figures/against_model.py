@@ -106,16 +106,21 @@ def left_out_in_words(left_out: int) -> list[str]:
     return [f"{left_out} trial{'' if left_out == 1 else 's'} left out: a value is missing"]
 
 
+def trials_or_runs(rows: Sequence[Row]) -> str:
+    """Return what rows are of: a trial that is there more than once was run more than once."""
+    return "trials" if len({row["trial"] for row in rows}) == len(rows) else "runs"
+
+
 def in_words(rows: Sequence[Row], notes: Sequence[str]) -> str:
     """Return a figure's description: how many trials, and what its notes say."""
     applies = sum(row["comparable"] for row in rows)
-    words = f"{len(rows)} trials; the model applies to {applies}."
+    words = f"{len(rows)} {trials_or_runs(rows)}; the model applies to {applies}."
     return f"{words} {' '.join(notes)}." if notes else words
 
 
 def caption(rows: Sequence[Row], notes: Sequence[str] = (), bars: bool = True) -> str:
     """Return what stands below a figure: how many trials, what its notes say, what bars mean."""
-    text = f"{len(rows)} trials, a mark each; {in_words(rows, notes).split('; ', 1)[1]}"
+    text = f"{len(rows)} {trials_or_runs(rows)}, a mark each; {in_words(rows, notes).split('; ', 1)[1]}"
     if bars and any(row["losses"] is not None for row in rows):
         return f"{text} Bars: 95 % interval by the number of losses"
     return text.removesuffix(".")

@@ -176,7 +176,7 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
     axes.plot(limits, limits, color=MODEL, linewidth=1.2, zorder=1, label="goodput = model")
     if others:
         axes.plot(*zip(*others, strict=True), "o", markersize=3.5, color=FAINT, markeredgewidth=0,
-            alpha=0.55, label="the lab's other trials")  # fmt: skip
+            alpha=0.55, label="trials without a mistake")  # fmt: skip
     axes.plot(
         *zip(*own, strict=True),
         "o",
@@ -192,7 +192,7 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
     compared = "; ".join(
         f"{number_in_words(y)} Mbit/s where the model predicts {number_in_words(x)}" for x, y in own
     )
-    more = f"; {len(others)} other trials lie near the model's line" if others else ""
+    more = f"; {len(others)} trials without a mistake lie near the model's line" if others else ""
     return f"Goodput against the model's: the recorded run {compared}{more}."
 
 
