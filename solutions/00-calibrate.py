@@ -17,8 +17,8 @@
 # Each section answers one of the questions in `labs/00-calibrate/questions.md` and shows what
 # full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so other readings of loss. Compare the
+# argument with this one, not the numbers.
 
 # %%
 import re
@@ -87,7 +87,7 @@ assert all(e.ok for run in readings.values() for e in run.expectations)
 # or an MTU set on three interfaces of four.
 #
 # *Full marks.* All five pairs, and two mistakes in which the first tool is truthful and no help. A
-# student who says that the qdisc's counter is no witness at all for loss is right to be strict; accept it with a reason.
+# student who says that the qdisc's counter is no witness at all for loss is right to be strict; accept it if it comes with a reason.
 #
 # ## Question 2: the rate
 
@@ -156,7 +156,7 @@ say(
 small_low, small_high = statistics.binomial_interval(100, p, 0.99)
 back_low, back_high = statistics.loss_interval(5, 100, 0.99)
 say(
-    f"The classmate: of 100 pings, 99 % of honest readings lose {small_low * 100:.0f} to {small_high * 100:.0f}. With five lost, "
+    f"The classmate: in 99 % of honest readings {small_low * 100:.0f} to {small_high * 100:.0f} of 100 pings are lost. With five lost, "
     f"p is somewhere between {back_low:.2%} and {back_high:.1%}. That range includes {p:.0%}, so it is no evidence of a wrong "
     "setting; nor is it evidence of a right one."
 )
@@ -244,11 +244,11 @@ display(intervals)
 assert (intervals["interval, ms"] > intervals["asked, ms"]).all()
 
 # %% [markdown]
-# In ping's last lines, `time` is how long all of them took. Divided by the count less one, it is the interval, which
+# In ping's last lines, `time` is how long all pings took. Divided by their number less one, it is the interval, which
 # is longer than asked for. The likely reason is that ping waits for the clock and for the next echo at once, in steps of
 # the kernel's timer; the questions don't ask for it.
 #
-# It spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
+# This spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
 # its sequence number. It spoils neither the round-trip times nor the share that was lost, since those count pings and not seconds.
 #
 # *Full marks.* Both intervals with the line they come from, and one example each way.

@@ -17,8 +17,8 @@
 # Published values are typed in. Each section answers one or more of the questions in
 # `labs/01-mathis/questions.md` and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
-# time and the loss: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1. A student has another seed, and so, in many cases, another round-trip time
+# and loss. Compare the argument with this one, not the numbers.
 #
 # Read top to bottom: the design, one trial by hand, then each mistake from its raw files, then the
 # constant, the figures and the discussion.
@@ -156,7 +156,7 @@ say(
 #
 # *Full marks.* At least four settings, each with the tool and the number; case 7.
 #
-# ## Question 3: loss in percent
+# ## Question 3: loss in per cent
 
 # %%
 for name in ("loss-percent-broken", "loss-percent-fixed"):
@@ -170,7 +170,7 @@ for name in ("loss-percent-broken", "loss-percent-fixed"):
 display(pd.concat([table("loss-percent-broken"), table("loss-percent-fixed")]))
 
 # %% [markdown]
-# netem reads percent. `0.1566283969%` loses 1.6 packets of 1000, not 157. tc's counts include the 25 pings,
+# netem reads per cent. `0.1566283969%` loses 1.6 packets of 1000, not 157. tc's counts include the 25 pings,
 # and the table leaves them out.
 #
 # *Full marks.* Both numbers (157 expected, 1.6 dropped), and the qdisc's line in `router/qdisc.before.json`,
@@ -284,8 +284,8 @@ say(
 # %% [markdown]
 # netem decides packet by packet. A packet of k segments is lost as a whole: k segments go at once, but
 # only one loss event reaches the window, and between two events k times as many segments pass. In the model p is the
-# chance of a loss event for each segment: it has become p/k, and the goodput grows by about √k.
-# tc counts a bundle that passes as its segments, and one that is dropped as a single drop: with offloads its
+# chance of a loss event for each segment. It has become p/k, so the goodput grows by a factor of about √k.
+# tc counts a bundle that passes as its segments, and one that is dropped as a single drop, so with offloads its
 # drops over its packets are no loss ratio of anything.
 #
 # *Full marks.* Loss events against lost segments, √k, and the counter.
@@ -313,6 +313,7 @@ with raw("receiver-drops-broken") as folder:
         for when in ("before", "after")
     )
 for key in (
+    "TcpExtTCPOFOQueue",
     "TcpExtTCPOFODrop",
     "TcpExtPruneCalled",
     "TcpExtTCPRcvCollapsed",
@@ -326,7 +327,7 @@ for key in (
 # TCPOFODrop, PruneCalled), a full netem queue (drops beyond p). This last place is where case 8 lost its packets.
 #
 # *Full marks.* At least four places with counters, and the balance: retransmissions = known drops +
-# spurious ones.
+# what juliet had stored (TCPOFOQueue) and threw away + spurious ones.
 #
 # ## Question 9: outside the model's domain
 
