@@ -259,7 +259,7 @@ def _draw_symptom(context: LabContext, case: Pitfall, out: Path) -> None:
     counts = [len(runs) for runs in recorded.values()]
     before, after = (counted_runs(part or [0]) for part in (counts[:1], counts[1:]))
     facts[CAPTIONS] = {
-        "broken": f"What the recorded run measured: the first try, {before}",
+        "broken": f"What was measured at the first try, {before}",
         "fixed": (
             f"First try and after the change, {before} each"
             if before == after
