@@ -496,15 +496,15 @@ for title, found in sequence:
 # %% [markdown]
 # ## Question 13: what is reproduced, and what isn't
 #
-# - **Confirmed**: over more than three orders of magnitude, goodput goes as MSS/(RTT·√p), with one constant,
+# - **Confirmed**: over more than three orders of magnitude, goodput goes as MSS/(RTT·√p), with nearly one constant,
 #   where p is below 0.02 and the run is long enough to have many losses.
 # - **The constant** is near the paper's for random loss and a window that grows for each segment, although the receiver
 #   delays its ACKs, for which the paper expects 0.93. Linux counts segments. The rest of the way to the paper's 1.31 is the time that
 #   noticing and repairing a loss takes.
 # - **Not confirmed**: the range of p up to 0.3. From about 0.09 on Linux is below Mathis (C = 1) and above PFTK.
-# - **Not tried**: the paper's other two environments, losses by a real queue and other TCPs. For the first: losses
+# - **Not tried**: the paper's other two settings, losses by a real queue and other TCPs. For the first: losses
 #   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.
-# - **240 s** bring 100 losses in only 12 of the 44 trials that the model covers; most of the scatter in the figure of 240 s runs is the
-#   number of losses.
+# - **240 s** bring 100 losses in only 12 of the 44 trials that the model covers; most of the scatter in the figure of 240 s runs comes from
+#   too few losses.
 #
 # *Full marks.* A claim with its range, the constant with its reason, one thing not confirmed, one not tried, and how it could be.
