@@ -17,8 +17,8 @@
 # Each section answers one of the questions in `labs/00-calibrate/questions.md` and shows what
 # full marks look like.
 #
-# The recorded runs have seed 1. A student has another seed, and so other readings of loss. Compare the
-# argument with this one, not the numbers.
+# The recorded runs have seed 1, or seeds from 1 on where there are several. A student has another seed, and so other
+# readings of loss. Compare the argument with this one, not the numbers.
 
 # %%
 import re
@@ -62,8 +62,8 @@ with pd.option_context("display.max_colwidth", None):
                 {
                     "trial": trial,
                     "reading": e.label,
-                    "value": e.measured,
-                    "read": four_digits(e.value),
+                    "name": e.measured,
+                    "value": four_digits(e.value),
                     "low": four_digits(e.low),
                     "high": four_digits(e.high),
                     "ok": e.ok,

@@ -17,8 +17,8 @@
 # Published values are typed in. Each section answers one or more of the questions in
 # `labs/01-mathis/questions.md` and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student has another seed, and so, in many cases, another round-trip time
-# and loss. Compare the argument with this one, not the numbers.
+# The recorded runs have seed 1, or seeds from 1 on where there are several. A student has another seed, and so, in
+# many cases, another round-trip time and loss. Compare the argument with this one, not the numbers.
 #
 # Read top to bottom: the design, one trial by hand, then each mistake from its raw files, then the
 # constant, the figures and the discussion.
