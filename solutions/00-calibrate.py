@@ -114,7 +114,7 @@ say(
 # the queue of 100 packets keeps it busy through each halving. Headers are not part of that rest: they are in the
 # first number.
 #
-# *Full marks.* 54 bytes of headers for each frame; the three numbers; the start named. Half for a student who gives 10 Mbit/s as
+# *Full marks.* 54 bytes of headers for each frame; the three numbers; the start named. Half marks for a student who gives 10 Mbit/s as
 # the largest goodput and explains the difference afterwards.
 
 # %%

@@ -467,7 +467,7 @@ assert c.low_value > 1.2 * prediction["if ACKs counted"]
 
 # %% [markdown]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
-# repaired take a share of the time, so C falls. The prediction has that, but the paper's constant hasn't. The
+# repaired take a share of the time, so C falls. The prediction includes them, but the paper's constant doesn't. The
 # prediction leaves out the start. Slow start sends about 1/p segments before the first loss, at most one part in 245 of
 # these runs, and leaves a window that takes a few halvings to come down. That raises C by about a per cent.
 #
@@ -502,8 +502,8 @@ for title, found in sequence:
 #   delays its ACKs, for which the paper expects 0.93. Linux counts segments. The rest of the way to the paper's 1.31 is the time that
 #   noticing and repairing a loss takes.
 # - **Not confirmed**: the range of p up to 0.3. From about 0.09 on Linux is below Mathis (C = 1) and above PFTK.
-# - **Not tried**: the paper's other two settings, losses by a real queue and other TCPs. For the first: losses
-#   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.
+# - **Not tried**: the paper's other two settings, losses by a real queue and other TCPs. With a queue, losses
+#   come in bursts, p is no parameter but a result, and one has to count congestion events, not drops.
 # - **240 s** bring 100 losses in only 12 of the 44 trials that the model covers; most of the scatter in the figure of 240 s runs comes from
 #   too few losses.
 #
