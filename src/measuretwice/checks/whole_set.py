@@ -111,9 +111,7 @@ def _mixed(runs: Sequence[Member], differing: list[str]) -> Finding | None:
         if earlier & trials:
             return None
         earlier |= trials
-    parts = [
-        f"{_named(sorted(trials))}: {settings}" for settings, trials in by_settings.items()
-    ]
+    parts = [f"{_named(sorted(trials))}: {settings}" for settings, trials in by_settings.items()]
     return Finding(
         "cherry-picking",
         "; ".join(parts),

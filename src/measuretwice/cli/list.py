@@ -62,7 +62,9 @@ def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) ->
             for name, parameter in settings.items():
                 print(f"  {name}{_values(parameter)}: {parameter.help}")
         for number, pitfall in enumerate(lab.file.pitfalls, start=1):
-            print(f"  --case {number}: {pitfall.symptom} (trial {pitfall.trials or pitfall.trial})")
+            print(
+                f"  --case {number}: {pitfall.symptom} ({f'trials {pitfall.trials}' if pitfall.trials else f'trial {pitfall.trial}'})"
+            )
             if causes:
                 print(f"             {pitfall.id}: {pitfall.title}")
     if not lab_name:
