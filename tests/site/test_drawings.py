@@ -141,7 +141,7 @@ def test_an_ideas_caption_has_the_models_numbers() -> None:
     assert "here 1250\u00a0kB" in model.queue_filling(100, 100, 1250000)
     assert "from 100 to 200\u00a0ms" in model.queue_filling(100, 100, 1250000)
     assert "K = 4.217\u00a0s" in model.cubic_curve(100, 80)
-    assert "one packet in 100" in model.red_curve(100000, 225000, 366000, 0.01)
+    assert "one in 100" in model.red_curve(100000, 225000, 366000, 0.01)
     # 10 segments, doubled six times, fit into 690; the seventh time is too much.
     assert "640 segments still fit" in model.slow_start(345, 345)
 

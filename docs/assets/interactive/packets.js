@@ -110,7 +110,7 @@
     const say = (t) => {
       if (!run) return "";
       const now = at(t);
-      return `${t.toFixed(3)} seconds, ${algorithm.name} before ${discipline.name}: ${now.waiting} packets in the queue, a window of ${now.cwnd} segments, RTT ${sig(now.rtt)} ms, ${now.dropped} dropped so far`;
+      return `${t.toFixed(3)} seconds, ${algorithm.name} with ${discipline.name}: ${now.waiting} packets in the queue, a window of ${now.cwnd} segments, RTT ${sig(now.rtt)} ms, ${now.dropped} dropped so far`;
     };
 
     function show(t) {
@@ -145,7 +145,7 @@
         { row: "rtt", kind: "dots", ...run.pings, colour: "ink-faint" },
         { row: "rtt", x: run.time, y: run.rtt, colour },
       ], discipline.marks.map(([, packets]) => ({ row: "waiting", y: packets })));
-      board.label(`${algorithm.name} before ${discipline.name}: packets in the queue, window and round-trip time over ${sig(end)} seconds. The slider below gives the values.`);
+      board.label(`${algorithm.name} with ${discipline.name}: packets in the queue, window and round-trip time over ${sig(end)} seconds. The slider below gives the values.`);
       time.go(time.time);
       return true;
     }

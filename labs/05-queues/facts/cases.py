@@ -247,7 +247,7 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
             ("ping under load", *map(PING_UNDER_LOAD, (broken, fixed))),
         ),
     )
-    f.longer = ms(measured(fixed, "busy_ping_mean_ms") - measured(broken, "busy_ping_mean_ms"))
+    f.longer = ms(measured(fixed, "busy_ping_mean_ms") - measured(broken, "busy_ping_mean_ms"), 3)
     f.random_drops_are_fewer = measured(fixed, "queue_drops") < measured(broken, "queue_drops")
 
 

@@ -303,7 +303,7 @@ def _over_a_long_path(
             (
                 str(runs[0].params["discipline"]),
                 percent(mean(runs, "utilisation"), 3),
-                percent(sum(parts) / len(parts), 3),
+                percent(sum(parts) / len(parts), 4),
                 ms(mean(runs, "busy_ping_mean_ms")),
                 Number(mean(runs, "jains_index")),
             )

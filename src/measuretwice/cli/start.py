@@ -58,7 +58,7 @@ def start(
 ) -> int:
     """Make your own first try, with the settings that come naturally, and see how it turns out.
 
-    LAB is by default the first lab that has a first try. Each case that you solve changes the first try, so the same command then
+    LAB is by default the first lab that has a first try. Cases that you solve can change the first try. The same command then
     runs it again with what you found, and lists your results so far. If you stop it half-way, it continues from there.
     """
     root = root_folder()

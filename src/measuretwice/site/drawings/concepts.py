@@ -226,6 +226,6 @@ def red_curve(min_bytes: float, max_bytes: float, limit_bytes: float, probabilit
     axes.say(0.5 * low, 0.12 * probability, "none", kind="red", anchor="middle")
     caption = (
         f"RED's rule with the source's numbers. Below an average of {short(low)}{SPACE}kB nothing is dropped early. From there the chance rises to {short(probability)} at "
-        f"{short(high)}{SPACE}kB: one packet in {short(1 / probability)}. Above that, every packet is dropped. The scale ends far below 1."
+        f"{short(high)}{SPACE}kB, which is one in {short(1 / probability)}. Above that, every packet is dropped. The scale ends far below 1."
     )
     return _figure([axes], "RED's chance of an early drop against the average queue", caption)
