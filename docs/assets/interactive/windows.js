@@ -61,7 +61,7 @@
         s("polyline", { points: edge(1).join(" "), class: "plane-model" }),
         s("polyline", { points: edge(0).join(" "), class: "plane-model" }));
       const at = 80 * MIB;
-      svg.append(s("text", { x: x(at), y: y(bounds(series, at)[0]) + 26, class: "plane-text-model" }, narrow ? "model" : "model: what a window carries"));
+      svg.append(s("text", { x: x(at), y: y(bounds(series, at)[0]) + 26, class: "plane-text-model" }, narrow ? "model" : "model: what a buffer carries"));
     }
 
     function marks(svg, y) {

@@ -154,7 +154,7 @@ def _number(result: Result, name: str) -> float:
 
 def _packets_table(results: Sequence[Result]) -> str:
     headings = [
-        "algorithm", "queue", "goodput (Mbit/s)", "packets in the queue, mean", "most", "drops",
+        "algorithm", "queue", "goodput (Mbit/s)", "packets in the queue, mean", "packets in the queue, most", "drops",
         "flow's RTT, mean (ms)", "ping's RTT, mean (ms)",
     ]  # fmt: skip
     columns = (

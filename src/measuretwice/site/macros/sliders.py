@@ -152,7 +152,7 @@ def windows_table(data: Mapping[str, Any]) -> str:
     """Return the same as a table: each recorded run beside the model."""
     headings = (
         f"against {data['others']} flows of", "largest socket buffer", f"{data['rival']}'s part, recorded",
-        "times the fair share", "what half of such a window, and all of it, carries (by the runs' mean round trip and total)",
+        "times the fair share", "what half of such a buffer, and all of it, carries (by the runs' mean round trip and total)",
     )  # fmt: skip
     rows = []
     for series in data["series"]:
@@ -168,7 +168,7 @@ def windows_table(data: Mapping[str, Any]) -> str:
 def _modelled(series: Mapping[str, Any], limit_bytes: float) -> str:
     low, high = bounds(series, limit_bytes)
     if low == high:
-        return "the window is no limit"
+        return "the buffer is no limit"
     most = max(point["share"] for point in series["points"])
     return f"{percent(low)} or more" if high == most else f"{percent(low)} to {percent(high)}"
 
