@@ -138,7 +138,7 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     tests = (sums, waits, even)
     corrected = two_samples.holm([test.p for test in tests])
     f.welch_tests = table(
-        ("question", "Welch's t", "p", "p, one of three (Holm)"),
+        ("question", "Welch's t", "p", "p, corrected for three (Holm)"),
         (
             (question, Number(test.statistic), Probability(test.p), Probability(p))
             for question, test, p in zip(
