@@ -79,11 +79,11 @@ display(
 # %% [markdown]
 # ## Question 2: the round trip
 #
-# To drain, the queue takes its bytes divided by the link's rate. That time plus the base delay is the mean RTT.
+# Draining the queue takes its bytes divided by the link's rate. That time plus the base delay is the mean RTT, to about 1 %.
 # A full buffer adds 240 ms at edge, 200 at intermediate, 300 at core. So base delays of 20 and 200 ms
 # make round trips that differ by far less than a factor of ten.
 #
-# *Full marks.* The sum, compared with ss; all three scales; that results 'by RTT' are by base delay.
+# *Full marks.* The sum, compared with ss; core with all three delays; that results 'by RTT' are by base delay.
 
 # %%
 display(
@@ -126,9 +126,9 @@ if falls:
 # %% [markdown]
 # ## Question 4: the loss
 #
-# *Full marks.* Drops by the router's counter, needless ones by the receivers' duplicate SACKs
-# (TcpExtTCPDSACKRecv); both over times that are named. Below, `spurious_retransmits` is of the whole run, and
-# the rest of the time that is counted. A halving for a packet that was only late is undone when the duplicate
+# *Full marks.* Drops by the router's counter, needless retransmissions by the receivers' duplicate SACKs
+# (TcpExtTCPDSACKRecv); both over times that are named. Below, `spurious_retransmits` covers the whole run, and
+# the other rows only the time that is counted. A halving for a packet that was only late is undone when the duplicate
 # SACK comes.
 
 # %%
@@ -213,12 +213,13 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 # %%
 published = lab.folder / "audit.csv"
 found = audit_table(published.read_bytes(), published.name)
-display(
-    pd.DataFrame(
-        [(problem.label, problem.kind, problem.text) for problem in found.problems],
-        columns=["row", "test", "what"],
+with pd.option_context("display.max_colwidth", None):
+    display(
+        pd.DataFrame(
+            [(problem.label, problem.kind, problem.text) for problem in found.problems],
+            columns=["row", "test", "what"],
+        )
     )
-)
 rows = pd.read_csv(published)
 over = rows["total"] > rows["link"].map(model.payload_limit)
 say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
@@ -226,8 +227,8 @@ say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on E
 # %% [markdown]
 # ## Question 11: what holds
 #
-# *Full marks.* Each finding with three sources and intervals. Of definitions: what p is, what fair is.
-# Of mistakes: the counter, the sums. What remains: how unfair BBR is, and on what that depends.
+# *Full marks.* Each finding with three sources and intervals. Due to definitions: what p is, what fair is.
+# Due to mistakes: the counter, the sums. What remains: how unfair BBR is, and on what that depends.
 
 # %%
 shown = runs("edge-once")
@@ -260,7 +261,7 @@ figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 # %% [markdown]
 # There are three values of C, by what p is: the router's drops over all segments (one p for all
 # flows), a flow's own retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is
-# C by halvings times the root of k. It fails where few flows have most losses, where a flow has no halving, or
+# C by halvings times the root of k. This rule fails where few flows have most losses, where a flow has no halving, or
 # where retransmissions were needless. A C by losses of another paper can be compared with ours only if both
 # took the same p: Philip et al. take drops, the reproduction retransmissions.
 

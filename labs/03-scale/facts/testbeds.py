@@ -186,7 +186,7 @@ def _losses(f: Facts, cells: Sequence[tuple[Result, Published]]) -> None:
         ))  # fmt: skip
     f.testbed_drops = table(
         ("cell", "here, after the warm-up", f"from the start, for as long as {CLOUDLAB}", CLOUDLAB,
-         f"the same / {CLOUDLAB}", FABRIC),
+         f"from the start / {CLOUDLAB}", FABRIC),
         rows,
     )  # fmt: skip
     f.as_long_of_cloudlab = Numbers(tuple(apart))
