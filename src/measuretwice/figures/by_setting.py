@@ -436,5 +436,5 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
             if on_phone() or axes is all_axes[0]:
                 axes.set_ylabel("goodput of a flow (Mbit/s)")
     drawn.description = " ".join(notes)
-    drawn.caption = f"{counted_runs([len(results)])}, one mark per flow; the line is least squares through zero, and its slope is C"
+    drawn.caption = f"{counted_runs([len(results)])}, one mark per flow; the line is fitted through zero by least squares, and its slope is C"
     return drawn, rows
