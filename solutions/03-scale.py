@@ -96,7 +96,8 @@ display(
     pd.DataFrame(
         {
             name: {
-                f"{delay} ms": delay + 8e3 * values["buffer_bytes"] / (values["rate_mbit"] * 1e6)
+                f"RTT (ms) over {delay} ms, buffer full": delay
+                + 8e3 * values["buffer_bytes"] / (values["rate_mbit"] * 1e6)
                 for delay in (20, 100, 200)
             }
             for name, values in scales.items()
@@ -140,7 +141,7 @@ display(
 # ## Question 5: the unit
 #
 # *Full marks.* Backlog over qlen, more than 1514; that a drop of such a packet is counted once and
-# costs several segments; 2064 over 1223 is about what a packet of that size would make.
+# costs several segments; 2064 over 1223 means 1.69 segments in a dropped packet, on average.
 
 # %%
 display(stages("offload-at-scale", "queue_packet_bytes", "queue_drops", "retransmits"))
@@ -208,7 +209,8 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 # ## Question 10: the audit
 #
 # *Full marks.* All rows below, each by its test. Likely causes are rates over unequal intervals, segments
-# of more than an MTU, a changed digit, and a command whose flows did not all start.
+# of more than an MTU, a changed digit, and a command whose flows did not all start. Start times, offload
+# settings and the number of flows, if printed, would tell them apart.
 
 # %%
 published = lab.folder / "audit.csv"
