@@ -7,7 +7,7 @@
   const DROPS = { least: 1, most: 200, high: 150, top: 26 };
   const COUNTS = [["after", "after the warm-up", "after"], ["all", "from the start", "before"]];
 
-  const speedOf = (mbit) => (mbit ? `${count(mbit)} Mbit/s` : "no speed");
+  const speedOf = (mbit) => (mbit ? `${count(mbit)} Mbit/s` : "infinitely fast");
 
   async function edges(live, data) {
     let group = data.groups[0], place = 0, seen = new Set();
@@ -42,7 +42,7 @@
       }
       if (!arrival) parts.push(s("text", { x: LEFT + 8, y: 24 + 18 }, "no capture at this speed"));
       for (let ms = 0; ms <= AXIS_MS; ms += 5) parts.push(s("text", { x: x(ms * 1e3), y: bottom + 12, "text-anchor": "middle" }, String(ms)));
-      parts.push(s("text", { x: width - RIGHT, y: bottom + 26, "text-anchor": "end" }, "ms after the window’s first"));
+      parts.push(s("text", { x: width - RIGHT, y: bottom + 26, "text-anchor": "end" }, "ms after the window’s first packet"));
       size(trains, bottom + 32);
       trains.replaceChildren(...parts);
       trains.setAttribute("aria-label", arrival ? `Cables of ${speedOf(point.cable)}: ${arrival.windows.map((times) => `a window of ${times.length} packets arrives within ${sig(times.at(-1) / 1e3)} ms`).join(", ")}` : "no capture at this speed");
@@ -65,7 +65,7 @@
       }
       parts.push(s("rect", { x: x(place) - 16, y: top, width: 32, height: high, class: "here-now" }));
       all.forEach((point, n) => {
-        parts.push(s("text", { x: x(n), y: top + high + 16, "text-anchor": "middle", class: n === place ? "name" : "" }, point.cable ? (width < 420 && point.cable >= 1000 ? `${point.cable / 1000}k` : count(point.cable)) : "none"));
+        parts.push(s("text", { x: x(n), y: top + high + 16, "text-anchor": "middle", class: n === place ? "name" : "" }, point.cable ? (width < 420 && point.cable >= 1000 ? `${point.cable / 1000}k` : count(point.cable)) : "∞"));
         if (!seen.has(point)) return;
         COUNTS.forEach(([key, , colour], k) => {
           if (!point[key].length) return;
@@ -165,7 +165,7 @@
     const legend = h("ul", { class: "keys" }, ...COUNTS.map(([, text, colour], k) => h("li", {}, h("span", { class: k ? "square" : "disc", style: `--line: var(--c-${colour}, var(--ink))`, "aria-hidden": "true" }), text)));
     live.append(
       h("div", { class: "aside" }, story(data.steps, act), names),
-      h("div", { class: "stage" }, h("div", { class: "clock" }, play, h("label", { for: "edges-cable" }, "The hosts’ cables, from no speed to slow"), slider), says, legend, box));
+      h("div", { class: "stage" }, h("div", { class: "clock" }, play, h("label", { for: "edges-cable" }, "The hosts’ cables, from infinitely fast to slow"), slider), says, legend, box));
     new ResizeObserver(() => {
       const now = Math.floor(box.clientWidth);
       if (now === width || !now) return;

@@ -129,7 +129,7 @@ def _edges(f: Facts, sets: RecordedSets) -> None:
                 kind,
                 Number(param(runs[0], "cable_mbit"))
                 if runs[0].params["cable_mbit"]
-                else "no speed",
+                else "infinitely fast",
                 whole(len(runs)),
                 *(_mean_or_one(runs, name) for name in BOTH_COUNTS),
             )
@@ -252,7 +252,7 @@ def _start_and_after(run: Result) -> tuple[float, float, float, float]:
 
 def _cable(run: Result) -> Cell:
     cable = param(run, "cable_mbit")
-    return whole(cable, "Mbit/s") if cable else "no speed"
+    return whole(cable, "Mbit/s") if cable else "infinitely fast"
 
 
 def _wait(run: Result) -> Number:
