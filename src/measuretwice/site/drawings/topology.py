@@ -253,8 +253,8 @@ def _notes(lab: Lab, params: Mapping[str, Value]) -> list[str]:
         f"Cables of hosts: {with_unit(edges.speed, speed)} each way"
         if speed
         else "Cables take no time",
-        f"Hosts: up to {with_unit(edges.processing, time)} for a packet"
-        + (f", or until {batch} are there" if batch else "")
+        f"Hosts look at a packet within {with_unit(edges.processing, time)}"
+        + (f", or once {batch} are there" if batch else "")
         if time
         else "Hosts take no time",
     ]
