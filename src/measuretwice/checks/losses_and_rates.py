@@ -296,7 +296,7 @@ LOSSES_WANTED = 100
         "Goodput, compared with what the link can carry less its headers.",
         hints=(
             "Compare the goodput with the rate of the slowest link.",
-            "Of each frame, headers are no goodput: what is the most that the link can carry?",
+            "A part of each frame is headers, not goodput. What is the most goodput that the link can carry?",
             "Nothing goes faster than the link: the rate is not set where you think, or rates were added up that belong to different times.",
         ),
     ),

@@ -239,7 +239,7 @@ class _Terminal:
 @click.command()
 @click.argument("lab_name", metavar="[LAB]", required=False)
 def down(lab_name: str | None) -> int:
-    """Take down the running lab, or all of them. Files written on nodes stay."""
+    """Take down LAB, or all running labs. Files written on nodes stay."""
     root = root_folder()
     up = lives.all_up(terminal.default_out(root))
     if lab_name:

@@ -28,7 +28,7 @@ COMMANDS = {
     "diff": ("show.diff", "Compare two runs: the settings, measured values and raw files that differ, side by side."),
     "docs": ("docs.docs", "Make this course's site: pages, with numbers and output from the recorded runs."),
     "doctor": ("doctor.doctor", "Check what this machine can run, and how to fix the rest."),
-    "down": ("live.down", "Take down the running lab, or all of them. Files written on nodes stay."),
+    "down": ("live.down", "Take down LAB, or all running labs. Files written on nodes stay."),
     "edit": ("edit.edit", "Make your own copy of LAB's node scripts and settings, to change and run."),
     "enter": ("live.enter", "Open a shell on NODE of the running lab in this terminal, or run COMMAND there."),
     "grade": ("grade.grade", "Grade a class's submissions as far as a machine can: runs, findings, points by the rubric."),

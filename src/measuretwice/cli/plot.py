@@ -78,7 +78,7 @@ def plot(
     figure called stages, or has figures of its own; TITLE=RUN gives it a title.
 
     With --over-time, RUN (with or without a title) may also be a live lab's folder, or a folder of your own files.
-    These have ss's output sampled, each sample after a line '# t=UNIX-TIME'.
+    Both need samples of ss, each after a line with its time, as in '# t=UNIX-TIME'.
     """
     root = root_folder()
     if over_time:

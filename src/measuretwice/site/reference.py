@@ -270,7 +270,7 @@ PROVENANCE = {
     "command": "the command that does this run again",
     "plan_digest": "the plan's digest",
     "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only such runs have it",
-    "confined": "by what means the run's programs were kept from your machine: folders, system calls, Landlock. Only in runs of a virtual machine",
+    "confined": "by what means the run's programs were kept from your machine: folders, system calls, Landlock. Only in runs of the virtual kernel and the browser's machine",
 }
 RECORDED_SET = {
     "set": "the set's name",

@@ -41,7 +41,7 @@ class OverTimeSymptom(SymptomOf):
 
 class Bar(Strict):
     """One bar: a `value`, multiplied by `times`. Each is a measured value, `"=name"` for a parameter's, `"model_bps"`, or a number.
-    Or a bar is by how much a node's nstat `counter` grew."""
+    Or a bar shows how much a node's nstat `counter` grew."""
 
     label: str
     value: float | str | None = None

@@ -70,7 +70,7 @@ def glossary(site: SiteContext) -> Block:
     entries.sort(key=lambda entry: entry[0].lower())
     parts = []
     for term, meaning in entries:
-        anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
+        anchor = re.sub(r"[^a-z0-9_]+", "-", term.lower()).strip("-")
         parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
     return Block("\n".join(parts))
 
