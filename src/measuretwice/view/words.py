@@ -95,7 +95,7 @@ TEXTS = {
     "experiment.log": "what that script said",
     "emulator.json": "how late packets left the emulator, in microseconds",
     "console.txt": "what the virtual kernel said",
-    "provenance.json": "who ran it, when, with what",
+    "provenance.json": "how it was run, when, and with what",
     "*.log": "what a step's programs said besides: tcpdump and iperf3's server always say a little",
 }
 

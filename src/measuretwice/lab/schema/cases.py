@@ -407,9 +407,9 @@ class Shown(Strict):
 
 
 class TryStep(Strict):
-    """A state of the first try: the recorded set `of` it, reached `after` these pitfalls are solved.
+    """A state of the first try: its recorded set (`of`), reached once the pitfalls in `after` are solved.
 
-    The first one is the first try itself, after none. A student's own state is the first one's
+    The first step is the first try itself, after none. A student's own state is the first one's
     settings with the changes of each step whose pitfalls are all solved, in any order. What a step
     changes is the difference between its set and the one before. `shown` is what it is counted by, if
     that is another value than the first try's. `repeat` is how many runs of each trial a student makes, where the recorded

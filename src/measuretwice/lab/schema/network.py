@@ -15,7 +15,7 @@ IN_BRACES = re.compile(r"\{([a-z0-9_]+)\}")
 
 class Node(Strict):
     """A host or router. Nodes that differ only in their addresses may share a `script`: the name of
-    a file in nodes/, without its ending. If none is given, it is the node's own name."""
+    a file in nodes/, without its ending. Without one, the script has the node's own name."""
 
     name: NodeName
     script: NodeName | None = None
@@ -71,7 +71,7 @@ class Act(Strict):
     itself; where several nodes share a `script`, its name stands for all of them. `by` is the queue
     discipline that does it, or `=name`, a parameter that says which. `says` is what stands there, with
     parameters in braces, as in `delay {rtt_ms}`; with `half`, half of their values. `queue` draws packets waiting. `role` says who sends and who receives.
-    It is drawn only if each parameter in `when` has one of the values listed there, and each one in braces has a value.
+    An act is drawn only if each parameter in `when` has one of the values listed there, and each one in braces has a value.
     """
 
     at: list[str]
@@ -272,7 +272,7 @@ class FlowFiles(Strict):
 class QueueAt(Strict):
     """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
 
-    Without `node`, it is the one that has such a file, because which queue fills may differ from trial to
+    Without `node`, it is the node that has such a file, because which queue fills may differ from trial to
     trial. Without `kind`, it is the innermost qdisc, which is no other's parent.
     `rate` names the parameter with the link's rate in Mbit/s. `setup` is a file with what
     `tc -s -d qdisc show` said of the same interface before the run. `lengths`, where the node has
@@ -291,7 +291,7 @@ class SenderAt(Strict):
     """One sender that is looked at closely: the flow of `node`.
 
     `average_from` names the parameter with the time, in seconds from the flow's start, from which
-    on it is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
+    its rate is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
     start, end (s), rate (bit/s), cwnd (bytes) and segments sent again. `queue`, where it has it, is what
     `tc qdisc show` said of the host's own queue. `capture` is what `tcpdump -n -tt` printed, where
     there is one.
@@ -308,8 +308,8 @@ class CrowdFiles(Strict):
     """Files of runs with up to thousands of flows. Each node with flows has all but `summary` and `groups`.
 
     `ss` is sampled, `events` are lines of Unix time, port and TCP's congestion state (a number, as
-    in include/uapi/linux/tcp.h) whenever that changed. Nothing before `warmup`, a parameter in
-    seconds, after the last flow's start is counted. `asked` is the parameter with the number of
+    in include/uapi/linux/tcp.h) whenever that changed. Nothing is counted until `warmup`, a parameter in
+    seconds, after the last flow's start. `asked` is the parameter with the number of
     flows, `rival` the one with the algorithm of those that differ.
     `counted`, where there is one, has lines of Unix time and port, a halving each, by the person's own
     counter. `summary` and `groups` stand on one node and are a person's own results: lines of a

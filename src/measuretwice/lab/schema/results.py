@@ -129,11 +129,11 @@ class Panel(Strict):
 
 
 class FigureOf(Strict):
-    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`, or of
+    """A figure that `./lab plot` draws of a lab's runs, and the site draws of a recorded set (`of`), or of
     several together.
 
     Kinds: `regression` (each flow's goodput against what the Mathis model with C = 1 gives by its
-    losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
+    losses and by its halvings, a panel each, with the line through zero), `boxes` (a panel for each of `panels`, with a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), `evenness` (Jain's index of what flows got in each `step_s` seconds, a line a run), `ecdf` (the share of `samples` in a raw file of each run up to each
