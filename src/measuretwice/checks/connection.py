@@ -206,7 +206,7 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
 @check(
     FindingKind(
         "flows",
-        "How many data connections iperf3 names, or ss of each sender, compared with the intended number.",
+        "How many data connections iperf3 names, or ss on each sender shows, compared with the intended number.",
         hints=(
             "How many connections does iperf3 name at its start?",
             "Compare that with the number you asked for with -P.",

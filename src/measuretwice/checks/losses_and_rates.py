@@ -297,7 +297,7 @@ LOSSES_WANTED = 100
         hints=(
             "Compare the goodput with the rate of the slowest link.",
             "A part of each frame is headers, not goodput. What is the most goodput that the link can carry?",
-            "Nothing goes faster than the link: the rate is not set where you think, or rates were added up that belong to different times.",
+            "Nothing goes faster than the link, so the rate is not set where you think, or rates were added up that belong to different times.",
         ),
     ),
     FindingKind("ends-apart"),

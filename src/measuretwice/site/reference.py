@@ -264,7 +264,7 @@ PROVENANCE = {
     "git_commit": "the checkout's commit",
     "started": "when the run began, in real time",
     "ended": "when it ended",
-    "machine": "processor and system",
+    "machine": "the processor's architecture, and the system",
     "kernel": "all that is known of the virtual kernel's making",
     "virtual_start_ns": "the virtual clock's time at the start of every run",
     "command": "the command that does this run again",
@@ -280,7 +280,7 @@ RECORDED_SET = {
     "tools": "the same",
     "scripts": "the same",
     "recorded": "the day on which they were recorded",
-    "machine": "processor and system",
+    "machine": "the processor's architecture, and the system",
     "runs": "a line for each run: its `result.json` in short, and `raw_sha256`",
 }
 
