@@ -111,7 +111,7 @@ FAILED = "could not be run again: see the output of ./lab grade"
 @click.option(
     "--costly",
     is_flag=True,
-    help="With --again, run also what takes more than a minute of CPU time.",
+    help="With --again, also run what takes more than a minute of CPU time.",
 )
 @click.option(
     "--jobs",

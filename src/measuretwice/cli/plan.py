@@ -324,7 +324,7 @@ def diff_plan(folder: Path) -> int:
     help="Other runs than FOLDER/runs, or a recorded set. May be given several times.",
 )
 @click.option(
-    "--earlier", is_flag=True, help="Take runs too that were made before the plan was frozen."
+    "--earlier", is_flag=True, help="Also take runs that were made before the plan was frozen."
 )
 @AS_JSON
 def analyse_study(folder: Path, places: tuple[Path, ...], earlier: bool, as_json: bool) -> int:
