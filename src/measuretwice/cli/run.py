@@ -97,8 +97,8 @@ from measuretwice.runs.result import Result, for_students
     default="virtual",
     show_default=True,
     metavar="virtual|host|browser|FILE",
-    help="Where to run: virtual is the virtual kernel, host is namespaces of this machine, as root. browser is the site's "
-    "machine for browsers, run by node. FILE (nodes.toml) names machines to reach by ssh.",
+    help="Where to run: virtual is the virtual kernel, host is namespaces of this machine, as root. browser is the "
+    "browser's machine, run by node. FILE (nodes.toml) names machines to reach by ssh.",
 )
 @click.option(
     "--emulate",
