@@ -237,7 +237,7 @@ class NumberAsked(Asked):
 
 
 class Judgement(Strict):
-    """What a case asks where the mistake is in what is said of runs, and no other run is needed: it is solved by an answer.
+    """What a case asks where the mistake is in what is said about runs, and no other run is needed: it is solved by an answer.
 
     A question (`ask`) with `choices`, of which the one without `why_not` is right, and, where that fits, a `number` that the
     student's own runs give. It is asked once there is a diagnosis, because choices tell causes.
@@ -293,7 +293,7 @@ class Pitfall(Strict):
     `hides` are settings that make the finding go away without fixing the mistake, such as how often a tool samples: a run with
     no other change doesn't solve the case.
     `settled_by` is the parameter that the deciding experiment changes, where a claim that merely fits what
-    was measured would raise no finding. `judgement` is the question that solves it, where only what is said of the runs is
+    was measured would raise no finding. `judgement` is the question that solves it, where only what is said about the runs is
     wrong.
     `place` says where in the network it was, for a drawing that comes after the diagnosis: places as in
     `[topology]` `acts`.

@@ -65,7 +65,7 @@ class Edges(Strict):
 
 
 class Act(Strict):
-    """What a drawing of the network says of a place, and which parameter decides it.
+    """What a drawing of the network says about a place, and which parameter decides it.
 
     `at` lists the places: `router/juliet` is the router's interface towards juliet, `romeo` the node
     itself; where several nodes share a `script`, its name stands for all of them. `by` is the queue
