@@ -86,7 +86,9 @@ def _described(command: click.Command, context: click.Context) -> list[Command]:
         and (record := parameter.get_help_record(context)) is not None
     ]
     # Names stand in backticks, where a bar needs no backslash, and would show one.
-    options = [Option(" ".join(_plain(names).split()), cell(_plain(text))) for names, text in records]
+    options = [
+        Option(" ".join(_plain(names).split()), cell(_plain(text))) for names, text in records
+    ]
     usage = command.get_usage(context).removeprefix("Usage: ")
     help_text = inspect.cleandoc(command.help or "")
     name = context.command_path.removeprefix("./lab ")

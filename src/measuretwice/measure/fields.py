@@ -171,7 +171,9 @@ FEW_FLOWS = (
         "ss",
         "the sum of the flows' goodputs, by their ACKs: it may exceed what the link carries, by a round trip's bytes at most",
     ),
-    Field("jains_index", "ss", "Jain's fairness index of these goodputs: 1 where all have the same"),
+    Field(
+        "jains_index", "ss", "Jain's fairness index of these goodputs: 1 where all have the same"
+    ),
     Field("share_max", "ss", "the largest flow's share of the sum, 0 to 1"),
     Field("retransmits", "ss", "segments retransmitted, of all flows"),
     Field("rtt_mean_ms", "ss", "the mean over the flows of their mean round-trip time"),
