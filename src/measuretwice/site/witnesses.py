@@ -243,4 +243,4 @@ def set_selftests(f: Facts, record: Mapping[str, Any]) -> None:
     )
     f.selftests_programs = whole(len(record["tests"]))
     f.selftests_cannot = whole(len(record["cannot"]))
-    f.selftests_checks = whole(record["counts"]["patched"].get("pass", 0))
+    f.selftests_checks = whole(record["counts"]["virtual"].get("pass", 0))
