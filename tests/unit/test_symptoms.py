@@ -210,8 +210,20 @@ def test_lines_keep_their_ends_when_they_are_thinned() -> None:
 
 
 def test_numbers_on_pictures_have_four_digits() -> None:
-    numbers = [number_in_words(v) for v in (1267, 12679, -1267, 0.4375123, 30.6, 99.996, 1.31, 0, 0.000123)]
-    assert numbers == ["1267", "12\u202f679", "-1267", "0.4375", "30.6", "100", "1.31", "0", "0.000123"]
+    numbers = [
+        number_in_words(v) for v in (1267, 12679, -1267, 0.4375123, 30.6, 99.996, 1.31, 0, 0.000123)
+    ]
+    assert numbers == [
+        "1267",
+        "12\u202f679",
+        "-1267",
+        "0.4375",
+        "30.6",
+        "100",
+        "1.31",
+        "0",
+        "0.000123",
+    ]
 
 
 def test_a_picture_is_the_same_bytes_again() -> None:

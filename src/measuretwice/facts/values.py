@@ -43,7 +43,9 @@ def count(value: float) -> str:
 def in_groups(text: str) -> str:
     """A number's digits with thin spaces between groups of three, where it has more than four of them."""
     whole, point, part = text.partition(".")
-    return f"{int(whole):,}".replace(",", THIN) + point + part if len(whole.lstrip("-")) > 4 else text
+    return (
+        f"{int(whole):,}".replace(",", THIN) + point + part if len(whole.lstrip("-")) > 4 else text
+    )
 
 
 # Instead of a number of significant digits: a whole number.
