@@ -253,6 +253,12 @@ def _shaped_above(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -
     )
     f.isp_counters = _counters(case, "broken", ISP, kind="tbf")
     f.isp_counters_fixed = _counters(case, "fixed", ISP, kind="tbf")
+    call = stream_to(sets, fixed, "phone")
+    f.late_at_the_start_only = all(
+        sent_s < call.sent_s[0] + 1
+        for sent_s, delay_ms in zip(call.sent_s, call.delays_ms, strict=True)
+        if delay_ms > param(fixed, "deadline_ms")
+    )
     f.stages = runs_as_columns(
         "value",
         {"first try": broken, "below the link's rate": fixed},
@@ -276,7 +282,7 @@ def _after_the_load(f: Facts, sets: RecordedSets, broken: Result, fixed: Result)
     last_s = float(re.findall(r"(?m)^# t=([0-9.]+)", text)[-1])
     answers = parse.parse_ping(sets.raw_text(broken, PING), PING).replies
     times_s = [reply.timestamp_s for reply in answers if reply.timestamp_s is not None]
-    f.last_sample = f"{last_s:.1f}"
+    f.last_sample = f"{last_s:.2f}"
     f.pings_after = seconds(times_s[0] - last_s, 2)
     f.beside = percent(measured(broken, "busy_ping_beside_ratio"))
     f.pings_came_after = times_s[0] > last_s and measured(broken, "busy_ping_beside_ratio") < 0.01

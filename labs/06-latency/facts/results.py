@@ -412,7 +412,7 @@ def _tails(f: Facts, sets: RecordedSets) -> None:
                 Number(run.seed),
                 whole(len(delays)),
                 *(ms(percentile(delays, share), 3) for share in (0.5, 0.95, 0.99, 0.999)),
-                Number(effective_count(delays), digits=2),
+                whole(effective_count(delays)),
                 percent(measured(run, "server_late_ratio")),
             )
             for run, delays in shown
