@@ -124,7 +124,7 @@ def _wrong_side(f: Facts, sets: RecordedSets, broken: Result, fixed: Result) -> 
     f.modem_counters_fixed = _counters(case, "fixed", MODEM, kind="tbf")
     f.stages = runs_as_columns(
         "value",
-        {"first try": broken, "router below the link": fixed},
+        {"first try": broken, "router slower than the link": fixed},
         {
             "ping under load": PING_UNDER_LOAD,
             "packets of the call to the server, late or lost": BAD_UP,
