@@ -445,7 +445,7 @@ def mean_hides(run: RunUnderTest) -> Finding | None:
             "mean-hides",
             f"{whose} waited {mean_ms:.3g} ms on average, but the slowest 1 % of them {slow_ms:.3g} ms and longer{also}",
             "a measure of the tail: the share that is late, or a percentile",
-            "Most packets hardly waited, and the mean is nearly theirs. Those that waited longest are the ones that are noticed.",
+            "Most packets hardly waited, some waited long, and the mean is near to neither. Those that waited longest are the ones that are noticed.",
             symptom="hardly any packet of this run took as long as the figure that stands for all of them",
         )
     return None
