@@ -268,7 +268,7 @@ def validation_table(verdicts: Sequence[Verdict]) -> ReportTable:
         value = number(verdict.value, "{:.6g}")
         rows.append([verdict.label, verdict.measured, value, span, MARKS[verdict.ok]])
     return ReportTable(
-        f"Validation: what was measured against what was asked for; {NONE} where neither is known",
+        f"Validation: what was measured against what was asked for; {NONE} where the two can't be compared",
         ["expectation", "measured", "value", "expected", "verdict"],
         rows,
         frozenset({2, 3}),
