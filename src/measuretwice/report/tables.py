@@ -138,7 +138,8 @@ def _asked_later(lab: Lab, unsolved: Collection[int]) -> set[str]:
 def _labelled(label: str, value: str) -> tuple[str, float]:
     """A value's label with its unit, and what the value is divided by to be in it."""
     scale, unit = display_unit(value)
-    return (f"{label}, {unit}" if unit and unit not in label else label), 1 / scale
+    between = " " if unit.startswith("(") else ", "
+    return (f"{label}{between}{unit}" if unit and unit not in label else label), 1 / scale
 
 
 def _measured(name: str, unit: float) -> Callable[[RunData], str]:
