@@ -148,8 +148,9 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 # the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't fill their own link.
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
-# hardly. Four runs of trial 1: those below the link's rate are alike, and the one above it isn't. Each per cent of rate costs a per
-# cent of goodput. The step from just above the link's rate to just below it removes nearly all of the wait.
+# hardly. Four runs of trial 1: above the link's rate a queue stays at the provider's end, and below it only slow start leaves one
+# there. The nearer the two rates are, the longer it takes to empty. Each per cent of rate costs about a per cent of goodput. The step
+# from just above the link's rate to just below it removes most of the wait.
 
 # %%
 counters("shaped-above-broken", "router", "modem", "isp")
