@@ -12,6 +12,7 @@ from measuretwice.facts import (
     mean_interval,
     ms,
     percents,
+    size,
 )
 from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
@@ -83,7 +84,7 @@ def _of_dctcp(f: Facts, sets: RecordedSets) -> None:
 
 
 def _of_a_home(f: Facts, sets: RecordedSets) -> None:
-    """A full home's pages, downloads and call by its router's discipline."""
+    """A full home's pages, downloads and call by its router's discipline, and what waits in a FIFO of 1000 packets."""
     fifo, codel, fq_codel = (runs_of(sets, HOME, name) for name in ("bfifo", "codel", "fq_codel"))
     pages = [mean_interval(of, "phone_transfer_p50_ms", "ms") for of in (fifo, codel, fq_codel)]
     f.page_fifo, f.page_codel, f.page_fq_codel = pages
@@ -93,6 +94,10 @@ def _of_a_home(f: Facts, sets: RecordedSets) -> None:
     f.late_fifo, f.late_fq_codel = (
         Interval.of_mean(percents(of, "server_late_ratio"), "%", within=(0, 100))
         for of in (fifo, fq_codel)
+    )
+    by_packets = sets.runs("home-fifo-1000-packets")
+    f.queued_packet = size(
+        round(mean(by_packets, "queue_mean_bytes") / mean(by_packets, "queue_mean_packets"))
     )
     with_fifo, with_fq_codel = (mean_interval(of, "server_goodput_bps") for of in (fifo, fq_codel))
     f.downloads_are_faster_with_fq_codel = with_fq_codel.low_value > with_fifo.high_value
