@@ -117,7 +117,8 @@ shown(f.percentiles)
 #
 # *Full marks.* The router's fq_codel dropped nothing and held nothing, while the modem's FIFO dropped packets. A queue forms in
 # front of each link to which packets come faster than it sends. The highest rate at which fq_codel can still have the queue is
-# the link's own. At any rate below that it has it once slow start is over, and the difference is what this costs.
+# the link's own on the way up. On the way down it must be lower, because packets pass the link first. At any lower rate fq_codel
+# has the queue once slow start is over, and the difference is what this costs.
 
 # %%
 counters("wrong-side-broken", "router", "modem", "isp")
