@@ -305,7 +305,7 @@ def network(
     params = trial_params(context.lab, number) | (_meant(context, case, told) if case else {})
     drawn = sketch(context.lab, params)
     title = f"The network of {context.lab.name}, trial {number}"
-    caption = f"The network, with the settings of trial {number}. The text beside an arrow says what happens to packets going that way."
+    caption = f"The network, with the settings of trial {number}. The text beside an arrow shows what happens to packets going that way."
     if case:
         # A case's page says itself which trial it is of, and has to be short. One of several trials is drawn.
         of_several = f", in trial {number}" if context.lab.pitfall(case).trials else ""
