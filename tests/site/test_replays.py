@@ -101,7 +101,7 @@ def test_packets_by_keyboard_on_axes_that_stay(page: Any, address: str) -> None:
             page.keyboard.press("Space")
             name = {"pfifo": "drop-tail", "red": "RED", "fq_codel": "fq_codel"}[discipline]
             page.wait_for_function(
-                f"document.querySelector('svg.panels').getAttribute('aria-label').includes(' before {name}')"
+                f"document.querySelector('svg.panels').getAttribute('aria-label').includes(' with {name}')"
             )
             page.focus("#packets-time")
             page.keyboard.press("End")

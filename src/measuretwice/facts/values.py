@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from measuretwice.base import in_groups
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import mean_interval, mean_interval_within
 from measuretwice.stats.two_samples import difference_interval
 
-# Between a number and its unit, and between groups of three digits: lines don't break there.
+# Between a number and its unit: lines don't break there.
 SPACE = "\u00a0"
-THIN = "\u202f"
 
 
 def sig(value: float, digits: int = 3) -> str:
@@ -38,14 +38,6 @@ def sig(value: float, digits: int = 3) -> str:
 def count(value: float) -> str:
     """A whole number in groups of three: 1 302 324."""
     return in_groups(f"{value:.0f}")
-
-
-def in_groups(text: str) -> str:
-    """A number's digits with thin spaces between groups of three, where it has more than four of them."""
-    whole, point, part = text.partition(".")
-    return (
-        f"{int(whole):,}".replace(",", THIN) + point + part if len(whole.lstrip("-")) > 4 else text
-    )
 
 
 # Instead of a number of significant digits: a whole number.

@@ -14,8 +14,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from measuretwice.base import in_groups
 from measuretwice.base.errors import UserError
-from measuretwice.facts.values import in_groups
 from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,

@@ -12,8 +12,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from measuretwice.base import in_groups
 from measuretwice.base.errors import UserError
-from measuretwice.facts.values import in_groups
 from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,

@@ -15,7 +15,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
-from measuretwice.facts.values import count
+from measuretwice.base import in_groups
 from measuretwice.figures.over_time import LINES
 from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
@@ -219,7 +219,7 @@ def in_words(run: OverTime) -> str:
                 parts.append(f"{name} {mean:.4g} {line.unit}")
             elif panel.name == "losses":
                 last = line.values[-1] if line.values else 0
-                parts.append(f"{name} {count(last)} {line.unit} by the last sample")
+                parts.append(f"{name} {in_groups(str(round(last)))} {line.unit} by the last sample")
             else:
                 parts.append(f"{name} {low:.4g} to {high:.4g}, mean {mean:.4g} {line.unit}")
     return f"{run.title}: {'; '.join([*parts, *run.notes])}."

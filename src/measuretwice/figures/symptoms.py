@@ -19,8 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from measuretwice.base import in_groups
 from measuretwice.base.errors import UserError
-from measuretwice.facts.values import count, in_groups
 from measuretwice.figures.by_setting import draw_shares, samples_in_words
 from measuretwice.figures.over_time import LINES
 from measuretwice.figures.palette import COLOURS
@@ -142,7 +142,7 @@ def number_in_words(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e7:
-        return count(value)
+        return in_groups(f"{value:.0f}")
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:.{digits}f}"
     return in_groups(text.rstrip("0").rstrip(".") if "." in text else text)
