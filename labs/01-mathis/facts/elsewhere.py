@@ -275,7 +275,7 @@ def _other_seeds(f: Facts, sets: RecordedSets) -> None:
                 on,
                 "ratio",
                 Number,
-                "changes; with every seed far above the other",
+                "changes; always far above the ratio with offloads off",
             ),
             row("MSS that `ss` prints", off, "mss_bytes", size, "never"),
             row("smallest RTT", off, "rtt_min_ms", ms, "hardly"),
