@@ -148,12 +148,12 @@ def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:
     )
     ends = _ends(low, high)
     count = f"{within} of {len(values)}"
-    told = f"{count} {'is' if within == 1 else 'are'}"
+    phrase = f"{count} {'is' if within == 1 else 'are'}"
     if len(values) == 1:
-        told = "It is" if within else "It isn't"
+        phrase = "It is" if within else "It isn't"
     return Outcome(
         tuple(_lines(shown, results)) if shown.by else _spread(shown, values),
-        f"{told} in the range ({shown.label} {ends}).",
+        f"{phrase} in the range ({shown.label} {ends}).",
         count,
         bool(values) and within == len(values),
     )

@@ -181,8 +181,8 @@ def set_stock(f: Facts, record: Mapping[str, Any]) -> None:
     )
     f.stock_ratios = Numbers(tuple(row["mean_ratio"] for row in rows))
     surely = [row for row in rows if row["low"] is not None and not row["low"] <= 1 <= row["high"]]
-    named = [f"{SHOWN[row['value']]} ({row['lab']})" for row in surely]
-    f.stock_differ = " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]])) or "none"
+    names = [f"{SHOWN[row['value']]} ({row['lab']})" for row in surely]
+    f.stock_differ = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none"
     f.stock_values, f.stock_surely_differ = whole(len(rows)), whole(len(surely))
     f.stock_rates = Numbers(
         tuple(row["mean_ratio"] for row in rows if row["value"].endswith("goodput_bps"))

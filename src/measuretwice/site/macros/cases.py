@@ -330,11 +330,11 @@ def begin(context: LabContext) -> Block:
     if context.sets.is_recorded(step.of):
         runs = context.sets.runs(step.of)
         outcome = outcome_of(context.lab, about.shown, runs)
-        ours = "This is the recorded run" if len(runs) == 1 else "These are the recorded runs"
+        source = "This is the recorded run" if len(runs) == 1 else "These are the recorded runs"
         parts += [
             folded_behind("prediction"),
             "\n".join(f"- {line}" for line in outcome.lines),
-            f"{outcome.counted} {outcome.judged} {ours}. Yours will differ a little.",
+            f"{outcome.counted} {outcome.judged} {source}. Yours will differ a little.",
             FOLD_END,
         ]
     parts.append(
