@@ -88,8 +88,6 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
     ]
     cloudlab, fabric = of_edge.drops_each(CLOUDLAB), of_edge.drops_each(FABRIC)
     f.cloudlab_edge_drops, f.fabric_edge_drops = Number(cloudlab), Number(fabric)
-    below = [_wait(runs) for runs, value in zip(by_wait, means, strict=True) if value < cloudlab]
-    f.cloudlab_lies_above = below[-1]
     f.cloudlab_lies_within = means[0] < cloudlab < means[-1]
     f.fabric_lies_beyond = max(means) < fabric
 
