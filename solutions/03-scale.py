@@ -17,8 +17,8 @@
 # Published values are typed in. Each section answers one of the questions in
 # `labs/03-scale/questions.md` and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student has another seed, and so other moments at which the flows
-# start: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1, or seeds from 1 on where there are several. A student has another seed, and so
+# other moments at which the flows start: compare the argument with this one, not the numbers.
 
 # %%
 from collections import defaultdict
@@ -58,7 +58,7 @@ def lines(pitfall: str, file: str) -> list[list[str]]:
 # ## Question 1: bounds
 #
 # *Full marks.* The link's rate times 1448/1538 (1448/1514 where a shaper counts frames); at least one loss for
-# each halving; the base delay. For the index 1/n to 1, and no more than 1 - k/n with k flows missing.
+# each halving; the base delay. For the index 1/n to 1, and no more than 1 − k/n with k flows missing.
 # Files: summary.txt, events.txt with queue.txt, ss.txt, flows.txt.
 
 # %%
@@ -109,14 +109,14 @@ display(
 # ## Question 3: the counter
 #
 # *Full marks.* A list of samples with a flat one between two falls; the factor over all flows; C goes
-# with the root because it is proportional to sqrt(p). Less often than once in a round trip, so that a whole recovery
+# with the root because it is proportional to √p. Less often than once in a round trip, so that a whole recovery
 # lies between two samples; but then several halvings of a slow flow may pass for one. No interval is right for all.
 
 # %%
 display(stages("halving-counter", "own_halvings", "halvings", "queue_drops", "own_c_by_halvings"))
 broken = runs("halving-counter-broken")[0].measured
 factor = broken["own_counted_halvings"] / broken["halvings"]
-say(f"The counter is off by {factor:.1f}; the root of that is {factor**0.5:.2f}.")
+say(f"The counter is off by a factor of {factor:.1f}, whose root is {factor**0.5:.2f}.")
 samples = [(float(t), int(w)) for t, w in lines("halving-counter", "sender-0/cwnd.txt")]
 falls = [
     n for n in range(1, len(samples)) if samples[n][1] < samples[n - 1][1] and samples[n][0] > 10
@@ -167,8 +167,8 @@ say(
 # %% [markdown]
 # ## Question 7: the missing
 #
-# With m = n - k flows that ran, (sum x)^2 <= m sum x^2 (Cauchy and Schwarz), so the index is at most
-# m/n = 1 - k/n. At 0.958, at most 210 of 5000 flows are missing. Also possible: flows that started late or
+# With m = n − k flows that ran, (∑x)² ≤ m ∑x² (the Cauchy–Schwarz inequality), so the index is at most
+# m/n = 1 − k/n. At 0.958, at most 210 of 5000 flows are missing. Also possible: flows that started late or
 # stopped early.
 #
 # *Full marks.* The proof; both numbers; another cause.
@@ -264,8 +264,8 @@ figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 # There are three values of C, by what p is: the router's drops over all segments (one p for all
 # flows), a flow's own retransmissions, or its own halvings. Where every flow has k losses for a halving, C by losses is
 # C by halvings times the root of k. This rule fails where few flows have most losses, where a flow has no halving, or
-# where retransmissions were needless. A C by losses of another paper can be compared with ours only if both
-# took the same p: Philip et al. take drops, the reproduction retransmissions.
+# where retransmissions were needless. Another paper's C by losses can be compared with ours only if both
+# used the same p: Philip et al. take drops, the reproduction retransmissions.
 
 # %%
 estimators = []

@@ -324,7 +324,7 @@ def begin(context: LabContext) -> Block:
         panel = browser_run.try_run(context)
         if browser_run.is_panel(panel):
             parts.append(
-                "Without a terminal, make your first try in this page: [nothing is installed](../../start/browser.md)."
+                "No terminal? Make your first try on this page, [without installing anything](../../start/browser.md)."
             )
         parts.append(panel)
     if context.sets.is_recorded(step.of):
