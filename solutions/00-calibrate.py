@@ -105,7 +105,7 @@ largest = most_bps(1460, 1500)
 got = it.measured["goodput_bps"]
 say(
     f"The most: {rate_bps / 1e6:g} × 1460 / 1514 = {largest / 1e6:.4f} Mbit/s. Read: {got / 1e6:.4f}, "
-    f"{1 - got / largest:.2%} below. With timestamps: × 1448 / 1514 = {most_bps(1448, 1500) / 1e6:.4f}. With segments of "
+    f"{100 * (1 - got / largest):.2f} % below. With timestamps: × 1448 / 1514 = {most_bps(1448, 1500) / 1e6:.4f}. With segments of "
     f"4312 in packets of 4352: {most_bps(4312, 4352) / 1e6:.4f}."
 )
 
@@ -149,7 +149,7 @@ low, high = statistics.binomial_interval(count, p, 0.99)
 seen = it.measured["ping_loss_ratio"]
 needed = 2.576**2 * (1 - p) / p / 0.05**2
 say(
-    f"{seen * count:.0f} of {count} pings were lost, {seen:.2%}. With p = {p:g}, 99 % of honest readings lie between "
+    f"{seen * count:.0f} of {count} pings were lost, {100 * seen:.2f} %. With p = {p:g}, 99 % of honest readings lie between "
     f"{low * count:.0f} and {high * count:.0f}, and this one is {'inside' if low <= seen <= high else 'outside'}. For ±5 % of p one "
     f"needs about {round(needed, -3):,.0f} pings ({needed * p:,.0f} losses)."
 )
@@ -157,7 +157,7 @@ small_low, small_high = statistics.binomial_interval(100, p, 0.99)
 back_low, back_high = statistics.loss_interval(5, 100, 0.99)
 say(
     f"The classmate: in 99 % of honest readings {small_low * 100:.0f} to {small_high * 100:.0f} of 100 pings are lost. With five lost, "
-    f"p is somewhere between {back_low:.2%} and {back_high:.1%}. That range includes {p:.0%}, so it is no evidence of a wrong "
+    f"p is somewhere between {100 * back_low:.2f} % and {100 * back_high:.1f} %. That range includes {100 * p:.0f} %, so it is no evidence of a wrong "
     "setting; nor is it evidence of a right one."
 )
 

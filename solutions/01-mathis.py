@@ -118,7 +118,7 @@ outside = int((design["loss_ratio"] >= limit).sum())
 display(design.groupby(["rtt_ms", "mss_bytes"])["loss_ratio"].describe()[["count", "min", "max"]])
 say(
     f"{outside} of {len(design)} trials have p of {limit:g} or more. Drawn uniformly in p between "
-    f"{design['loss_ratio'].min():.2g} and 0.3, about {(0.3 - limit) / 0.3:.0%} would."
+    f"{design['loss_ratio'].min():.2g} and 0.3, about {100 * (0.3 - limit) / 0.3:.0f} % would."
 )
 
 # %% [markdown]
@@ -134,7 +134,7 @@ with raw(right, place) as folder:
     iperf = parsed(folder, "romeo/iperf3.json")
     last = parsed(folder, "romeo/ss-last.txt")[-1]
     losing = netem(folder)
-    print((folder / "romeo" / "ping.txt").read_text()[-220:])
+    print("\n".join((folder / "romeo" / "ping.txt").read_text().splitlines()[-4:]))
 p, rtt_ms, mss_bytes = 0.005730706937, 6, 1460
 predicted = mss_bytes * 8 / (rtt_ms / 1e3) / p**0.5
 say(
@@ -233,7 +233,7 @@ display(queues)
 on, off = queues.loc["queue-1-gbit-offloads-on"], queues.loc["queue-1-gbit-offloads-off"]
 say(
     f"At 1 Gbit/s **with** offloads: {on['goodput Mbit/s']:.0f} Mbit/s and a mean round-trip time of "
-    f"{on['mean RTT ms']:.1f} ms, which is the authors' picture (964 Mbit/s, 21.7 ms). At the same 1 Gbit/s "
+    f"{on['mean RTT ms']:.1f} ms, much like the authors' picture (964 Mbit/s, 21.7 ms). At the same 1 Gbit/s "
     f"**without**: {off['goodput Mbit/s']:.0f} Mbit/s and {off['mean RTT ms']:.1f} ms, so no queue. "
     "The link was wide enough. It was filled by a flow whose losses came by the bundle, so the queue was "
     "the symptom, and the offloads were the cause. A faster link hides the symptom and leaves the cause."
@@ -343,7 +343,7 @@ say(
     f"{mathis / 1e6:.2f}; PFTK with Linux's timeout of {model.linux_rto_ms(q['rtt_ms']):.0f} ms predicts "
     f"{pftk / 1e6:.2f}. There are {m['timeouts']} timeouts for {m['qdisc_drops']} losses, so one loss in "
     f"{m['qdisc_drops'] / m['timeouts']:.0f} ends in a timeout. PFTK assumes "
-    f"{model._pftk_timeout_share(q['loss_ratio'], q['loss_ratio'] ** -0.5):.0%} at so small a window."
+    f"{100 * model._pftk_timeout_share(q['loss_ratio'], q['loss_ratio'] ** -0.5):.0f} % at so small a window."
 )
 
 # %% [markdown]
@@ -493,7 +493,7 @@ sequence = [(step.title, runs(step.id)) for step in steps]
 display(SVG(svg_text(draw_against_model("stages", ModelRuns(sequence, names=names)))))
 for title, found in sequence:
     inside = sum(1.0 <= run.ratio <= 1.45 for run in found if run.ratio)
-    print(f"{title:24} {inside:3} of {len(found)} within 1 to 1.45 of the model")
+    print(f"{title:24} {inside:3} of {len(found)} within 1 to 1.45 times the model")
 
 # %% [markdown]
 # ## Question 13: what is reproduced, and what isn't

@@ -106,7 +106,7 @@ limit = options["lat"] / 1e6 * options["rate"] + options["burst"]
 say(
     f"lat {options['lat']} µs · rate {options['rate']} B/s + burst {options['burst']} B = {limit:.0f} B. "
     f"1.25 · 2^20 / 8 = {1.25 * 2**20 / 8:.0f} B. With 1.25Mb: {1.25 * 2**20:.0f} B, "
-    f"{1.25 * 2**20 / meant['buffer_bytes'] - 1:.1%} more than 1.25 MB."
+    f"{100 * (1.25 * 2**20 / meant['buffer_bytes'] - 1):.1f} % more than 1.25 MB."
 )
 
 # %% [markdown]
@@ -180,7 +180,7 @@ back = [n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n 
 large = rows.values[back[0] :]
 for n in back:
     say(f"Row {n + 1} goes from {rows.time_s[n - 1]} s back to {rows.time_s[n]} s.")
-say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024:.1%} too small.")
+say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {100 * (1 - 1000 / 1024):.1f} % too small.")
 
 # %% [markdown]
 # ## Question 8: decreases

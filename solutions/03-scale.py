@@ -14,7 +14,7 @@
 # # The scale lab: a worked solution
 #
 # For instructors. The tables, figures and results are computed from the recorded runs in `sample-data/03-scale`.
-# Published values are typed in. Each section answers one of the questions in
+# Published values are typed in. Names with `own_` are what a run's own scripts wrote into its summary. Each section answers one of the questions in
 # `labs/03-scale/questions.md` and shows what full marks look like.
 #
 # The recorded runs have seed 1, or seeds from 1 on where there are several. A student has another seed, and so
@@ -109,7 +109,7 @@ display(
 # ## Question 3: the counter
 #
 # *Full marks.* A list of samples with a flat one between two falls; the factor over all flows; C goes
-# with the root because it is proportional to √p. Less often than once in a round trip, so that a whole recovery
+# with the root because it is proportional to √p. Sample less often than once in a round trip, so that a whole recovery
 # lies between two samples; but then several halvings of a slow flow may pass for one. No interval is right for all.
 
 # %%
@@ -150,8 +150,8 @@ say(f"The reproduction: {2064 / 1223:.2f} segments for each drop.")
 # %% [markdown]
 # ## Question 6: the sum
 #
-# All bytes pass within t + s, from first start to last end; each flow's rate is over t. So the sum is
-# at most (t + s)/t of the link. For a thousandth: t = 1000·s.
+# Each flow lasts t, and the starts are spread over s. So all bytes pass within t + s, but each flow's rate is over t,
+# and the sum is at most (t + s)/t of the link. For a thousandth: t = 1000·s.
 #
 # *Full marks.* The formula, the check, and 5000 s for a spread of five.
 
@@ -280,8 +280,8 @@ for (name, *_, by_drops, by_retransmits, by_halvings), (_, root, over, *_) in zi
                 "C by drops": by_drops.value,
                 "C by retransmissions": by_retransmits.value,
                 "C by halvings": by_halvings.middle_value,
-                "root of drops for each halving": root.value,
-                "C by drops over by halvings": over.value,
+                "root of drops per halving": root.value,
+                "C by drops over C by halvings": over.value,
             }
         )
 display(pd.DataFrame(estimators).set_index("set"))

@@ -145,7 +145,7 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
                 (
                     "Does the sum of both goodputs differ?",
                     "Does delay under load differ?",
-                    "Do the flows share less evenly (Jain's index)?",
+                    "Does Jain's index differ?",
                 ),
                 tests,
                 corrected,
