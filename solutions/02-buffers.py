@@ -17,8 +17,8 @@
 # Each section answers one of the questions in `labs/02-buffers/questions.md`
 # and shows what full marks look like.
 #
-# The recorded runs have seed 1. A student has another seed, and so other moments at which the senders
-# start: compare the argument with this one, not the numbers.
+# The recorded runs have seed 1, or seeds from 1 on where there are several. A student has another seed, and so
+# other moments at which the senders start: compare the argument with this one, not the numbers.
 
 # %%
 import json
@@ -180,7 +180,9 @@ back = [n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n 
 large = rows.values[back[0] :]
 for n in back:
     say(f"Row {n + 1} goes from {rows.time_s[n - 1]} s back to {rows.time_s[n]} s.")
-say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {100 * (1 - 1000 / 1024):.1f} % too small.")
+say(
+    f"{len(large)} of {len(rows.values)} rows were MBytes, each {100 * (1 - 1000 / 1024):.1f} % too small."
+)
 
 # %% [markdown]
 # ## Question 8: decreases

@@ -60,7 +60,7 @@ WORDS = (
     Word("ping", "round-trip times: ping", ("ping*.txt",), "ping", _of_file(programs.ping_blocks)),
     Word("iperf3", "what was sent and received: iperf3", ("iperf3*.json", "iperf3.txt", "others.json"),
         "iperf3", _of_file(programs.iperf3_blocks)),
-    Word("ss", "each connection's state, again and again: ss -tin", ("ss*.txt",), "ss",
+    Word("ss", "each connection's state, again and again: ss -tinO", ("ss*.txt",), "ss",
         lambda pair, source, root: programs.ss_blocks(_file(pair), source.files)),
     Word("qdisc", "queueing disciplines: tc -s qdisc show", ("qdisc.*.json", "tc.txt"), "tc",
         lambda pair, source, root: host.qdisc_blocks(pair, source), in_pairs=True),
