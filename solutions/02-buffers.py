@@ -105,7 +105,7 @@ with raw("size-suffix-broken") as folder:
 limit = options["lat"] / 1e6 * options["rate"] + options["burst"]
 say(
     f"lat {options['lat']} µs · rate {options['rate']} B/s + burst {options['burst']} B = {limit:.0f} B. "
-    f"1.25 · 2^20 / 8 = {1.25 * 2**20 / 8:.0f} B. With 1.25Mb: {1.25 * 2**20:.0f} B, "
+    f"1.25 · 2²⁰ / 8 = {1.25 * 2**20 / 8:.0f} B. With 1.25Mb: {1.25 * 2**20:.0f} B, "
     f"{100 * (1.25 * 2**20 / meant['buffer_bytes'] - 1):.1f} % more than 1.25 MB."
 )
 
@@ -132,7 +132,7 @@ say(
 #
 # *Full marks.* ACKs on d1 and d2, data on s1 and s2; the next ACK replaces a lost one. TCP learns
 # of a drop in its own host's queue at once, so not every drop is a retransmission. 1000 packets at 100 Mbit/s
-# are 1000 · 1514 · 8 / 10^8 = 121 ms of delay in one host, half of that in slow start.
+# are 1000 · 1514 · 8 / 10⁸ = 121 ms of delay in one host, half of that in slow start.
 
 # %%
 with raw("hidden-queue-broken") as folder:
@@ -188,7 +188,7 @@ say(
 # ## Question 8: decreases
 #
 # The rule: a decrease is where ss's ssthresh changes after the first slow start, and the kept share is the
-# new ssthresh over cwnd in the sample before. For HighSpeed TCP the kept share is above 1 - b(w). Linux takes
+# new ssthresh over cwnd in the sample before. For HighSpeed TCP the kept share is above 1 − b(w). Linux takes
 # the decrease from the table in RFC 3649's appendix B, which has steps, and gives all windows of a step the decrease
 # of its upper end. The rest is the window's growth between the sample and the loss. The
 # loss that ends the first slow start is left out, because Linux halves the window there.
@@ -228,7 +228,7 @@ display(decreases[decreases["algorithm"] != "bbr"].groupby(["trial", "algorithm"
 # ## Question 9: one run
 #
 # *Full marks.* Two seeds with opposite conclusions, shown. A number of runs from the spread
-# (n of about 2 (2 s/d)^2 for a difference d and a standard deviation s of each), and the check. With other
+# (n of about 2 (2 s/d)² for a difference d and a standard deviation s of each), and the check. With other
 # seeds zero may be in the interval even then; "these runs don't tell the trials apart" is full marks as well.
 
 # %%

@@ -75,7 +75,7 @@ say(f"BDP {bdp:.0f} B, {bdp / 1514:.0f} packets; with a full buffer {full_ms:.0f
 # *Full marks.*
 #
 # - Reno: a loss; keeps half (RFC 5681).
-# - CUBIC: a loss; keeps 0.7, then C (t - K)^3 + W_max with C = 0.4 (RFC 9438).
+# - CUBIC: a loss; keeps 0.7, then C (t − K)³ + W_max with C = 0.4 (RFC 9438).
 # - Vegas: more than 4 packets of its own in the queue; one segment less per round trip, one more below 2
 #   (Brakmo and Peterson 1995).
 # - BBR version 1: none as such; paces at the highest delivery rate of ten round trips, with a window of two

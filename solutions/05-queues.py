@@ -159,9 +159,9 @@ display(
 # ## Question 7: averages
 #
 # The row that doesn't belong there is iperf3's total. If it is equal to the mean, the sum of squares stays and n grows by one. So the
-# deviation is multiplied by sqrt((n - 1) / n), and for ten seconds it shrinks by 5 %.
+# deviation is multiplied by √((n − 1)/n), and for ten seconds it shrinks by 5 %.
 #
-# *Full marks.* Both pairs of numbers; that the deviation moves more, because the total is near the mean; sqrt(9/10).
+# *Full marks.* Both pairs of numbers; that the deviation moves more, because the total is near the mean; √(9/10).
 
 # %%
 with raw("summary-row-broken") as folder:
