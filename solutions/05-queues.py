@@ -147,7 +147,9 @@ display(table("red-limits-fixed", *columns))
 broken = runs("red-limits-broken")[0].measured
 fixed = runs("red-limits-fixed")[0].measured
 doublings = broken["red_cell_log"] - fixed["red_cell_log"]
-say(f"{broken['red_cell_log']} and {fixed['red_cell_log']}: 2^{doublings} = {2**doublings}.")
+say(
+    f"{broken['red_cell_log']} and {fixed['red_cell_log']}: 2 to the power of {doublings} is {2**doublings}."
+)
 display(
     pd.DataFrame(
         [(mbit, checks_queue.cell_log(mbit, 1000, 6)) for mbit in (1, 10, 20, 50, 100, 1000)],

@@ -246,7 +246,7 @@ display(
 
 # %%
 burst = f.case("large-burst")
-say(f"{burst.burst} take the link {burst.burst_takes}.")
+say(f"{burst.burst} keep the link busy for {burst.burst_takes}.")
 shown(burst.both_by_second)
 link_mbit = runs("large-burst-broken")[0].params["link_up_mbit"]
 say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
