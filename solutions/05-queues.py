@@ -217,7 +217,7 @@ figure("two-arms", runs("two-arms"))
 # %% [markdown]
 # ## Question 10: today's disciplines
 #
-# With a queue for each flow ping waits in a queue of its own, which is empty, so it tells you nothing about
+# With a queue for each flow, ping waits in a queue of its own, which is empty, so it tells you nothing about
 # how long the flows' packets wait. So fq is among the best by ping, but CoDel, RED and PIE are ahead of it by the flows' RTT.
 # ECN replaces nearly all drops by marks and saves retransmissions; delay stays about as it was.
 #
@@ -246,8 +246,8 @@ figure("windows-and-queue", runs("two-arms-once"))
 # %% [markdown]
 # ## Question 11: what is reproduced
 #
-# *Full marks.* The source found throughput a little higher with FIFO, and calls that inconclusive. Over 2 ms it isn't, because a full link fixes the
-# sum, but over 100 ms it is. It concluded that RED has a significantly larger spread, which its own numbers don't show. The cause:
+# *Full marks.* The source found throughput a little higher with FIFO, and calls that inconclusive. Over 2 ms it isn't higher, because a full link
+# fixes the sum, but over 100 ms it is. It concluded that RED has a significantly larger spread, which its own numbers don't show. The cause:
 # RED had no queue, or none that is proved, and on a full link throughput can't differ. Still open are where the queue really was
 # on their testbed, and how long their round trips took.
 

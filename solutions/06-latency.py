@@ -107,7 +107,7 @@ say(f"Both of the router's queues full: a ping of {f.both_full_ping}.")
 # percentile; they stand for whoever sends little. The call: call.txt; the share that is late or lost; the user notices gaps.
 # Pages: pages.txt; the median and the 95th percentile of a page's time; the user notices all of that time. Under a FIFO all
 # four are in one queue. Under fq_codel each flow has its own, so those that send less than their share hardly wait. That helps
-# pings and the call most, and pages as long as they are short.
+# pings and the call most, and pages, too, if they are short.
 
 # %%
 shown(f.percentiles)
@@ -118,7 +118,7 @@ shown(f.percentiles)
 # *Full marks.* The router's fq_codel dropped nothing and held nothing, while the modem's FIFO dropped packets. A queue forms in
 # front of each link to which packets come faster than it sends. The highest rate at which fq_codel can still have the queue is
 # the link's own on the way up. On the way down it must be lower, because packets pass the link first. At any lower rate fq_codel
-# has the queue once slow start is over, and the difference is what this costs.
+# has the queue once slow start is over. What the rate lies below the link's is the price.
 
 # %%
 counters("wrong-side-broken", "router", "modem", "isp")
@@ -129,8 +129,8 @@ both("wrong-side", "busy_ping_mean_ms", "queue_delay_mean_ms", "queue_drops", "u
 # ## Question 4: marks
 #
 # *Full marks.* tcp_ecn of laptop and server; the name `dctcp-reno` in ss; no IpExtInECT0Pkts and no IpExtInCEPkts at the server.
-# It is decided in the handshake: the SYN of whoever opens the connection asks, and the SYN-ACK grants it. iperf3 prints what the
-# kernel made of the algorithm that it was told, `dctcp-reno`, and no error.
+# It is decided in the handshake: the SYN of whoever opens the connection asks, and the SYN-ACK grants it. iperf3 was told
+# `dctcp`. It prints what the kernel made of that, `dctcp-reno`, and no error.
 
 # %%
 for stage in ("broken", "fixed"):
@@ -149,7 +149,7 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 # the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't fill their own link.
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
-# hardly. Four runs of trial 1: above the link's rate a queue stays at the provider's end, and below it only slow start leaves one
+# hardly ever is. Four runs of trial 1: above the link's rate a queue stays at the provider's end, and below it only slow start leaves one
 # there. The nearer the two rates are, the longer it takes to empty. Each per cent of rate costs about a per cent of goodput. The step
 # from just above the link's rate to just below it removes most of the wait.
 
@@ -270,7 +270,7 @@ shown(f.percentiles)
 # DualPI2 drops packets of the classic queue with some probability, and marks those of the short queue in proportion to its square
 # root. A scalable sender answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate.
 # DCTCP reacts a little to every mark, so its queue can be kept far shorter. Where DCTCP is alone, the price is that the queue runs
-# empty now and then, as the link in use shows.
+# empty now and then, as the column 'link in use' shows.
 #
 # *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in the student's own words. Other rates and
 # round trips, at which the shares aren't even, and what no run shows, such as other numbers of flows, or short flows. These are
