@@ -160,7 +160,7 @@ display(
 # %% [markdown]
 # ## Question 7: averages
 #
-# The row that doesn't belong there is iperf3's total. If it is equal to the mean, the sum of squares stays and n grows by one. So the
+# The row that doesn't belong in `rates.txt` is iperf3's total. If it is equal to the mean, the sum of squares stays and n grows by one. So the
 # deviation is multiplied by √((n − 1)/n), and for ten seconds it shrinks by 5 %.
 #
 # *Full marks.* Both pairs of numbers; that the deviation moves more, because the total is near the mean; √(9/10).

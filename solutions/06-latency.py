@@ -118,7 +118,7 @@ shown(f.percentiles)
 # *Full marks.* The router's fq_codel dropped nothing and held nothing, while the modem's FIFO dropped packets. A queue forms in
 # front of each link to which packets come faster than it sends. The highest rate at which fq_codel can still have the queue is
 # the link's own on the way up. On the way down it must be lower, because packets pass the link first. At any lower rate fq_codel
-# has the queue once slow start is over. What the rate lies below the link's is the price.
+# has the queue once slow start is over, and the price is the part of the link's rate that is left unused.
 
 # %%
 counters("wrong-side-broken", "router", "modem", "isp")
@@ -129,7 +129,7 @@ both("wrong-side", "busy_ping_mean_ms", "queue_delay_mean_ms", "queue_drops", "u
 # ## Question 4: marks
 #
 # *Full marks.* tcp_ecn of laptop and server; the name `dctcp-reno` in ss; no IpExtInECT0Pkts and no IpExtInCEPkts at the server.
-# It is decided in the handshake: the SYN of whoever opens the connection asks, and the SYN-ACK grants it. iperf3 was told
+# Whether packets may be marked is decided in the handshake: the SYN of whoever opens the connection asks, and the SYN-ACK grants it. iperf3 was told
 # `dctcp`. It prints what the kernel made of that, `dctcp-reno`, and no error.
 
 # %%
@@ -146,7 +146,7 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 # ## Question 5: two directions
 #
 # Downwards more comes than the provider's link carries, and the router's second queue would let all of it through. So
-# the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't fill their own link.
+# the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't keep their own link full.
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
 # hardly ever is. Four runs of trial 1: above the link's rate a queue stays at the provider's end, and below it only slow start leaves one
@@ -267,10 +267,10 @@ shown(f.percentiles)
 # %% [markdown]
 # ## Question 11: shares
 #
-# DualPI2 drops packets of the classic queue with some probability, and marks those of the short queue in proportion to its square
-# root. A scalable sender answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate.
+# DualPI2 drops packets of the classic queue with some probability, and marks those of the short queue in proportion to that
+# probability's square root. A scalable sender answers a mark with a smaller cut. The two together are meant to give both kinds about the same rate.
 # DCTCP reacts a little to every mark, so its queue can be kept far shorter. Where DCTCP is alone, the price is that the queue runs
-# empty now and then, as the column 'link in use' shows.
+# empty now and then, as 'link in use' shows in the first table.
 #
 # *Full marks.* Both goodputs with an interval over runs, and both waits. The coupling in the student's own words. Other rates and
 # round trips, at which the shares aren't even, and what no run shows, such as other numbers of flows, or short flows. These are
@@ -284,7 +284,7 @@ for name in ("dctcp_table", "share_table"):
 # ## Question 12: what is reproduced
 #
 # *Full marks.* CoDel's queue and its use of the link depend on rate, flows and round trip. The ratio of waits depends on the FIFO's
-# room, and 'ten times' means nothing unless it is clear of what. DCTCP's wait and its share depend on rate and round trip. fq_codel as
+# room, and 'ten times' means nothing until it is clear ten times what. DCTCP's wait and its share depend on rate and round trip. fq_codel as
 # a default helps where its host has the narrowest link, and in this home that is the modem. A choice for a home names two rates below
 # the link's, and the student's own values that speak for it.
 #
