@@ -62,7 +62,7 @@ meant = sets.trial(1)
 # %% [markdown]
 # ## Question 1: the design
 #
-# Of a frame of 1514 bytes 1448 are data, because timestamps are on. Both flows together can't have more than
+# Of a frame of 1514 bytes, 1448 are data, because timestamps are on. Both flows together can't have more than
 # that share of the rate, and while the link is full their mean is half of it, whatever the discipline.
 #
 # *Full marks.* Both bounds, with the headers taken off; delay under load (ping-busy.txt, ss.txt), drops and marks
@@ -112,7 +112,7 @@ display(
 # ## Question 4: the control arm
 #
 # *Full marks.* The output of `tc qdisc show` and `sysctl net.core.default_qdisc`, and which file in
-# /usr/lib/sysctl.d sets it. An experiment that leaves it to the system has another control arm on
+# /usr/lib/sysctl.d sets it. An experiment that leaves the discipline to the system has another control arm on
 # another system. Inside tbf there is a bfifo with tbf's own limit.
 #
 # Both runs are called pfifo_fast below, because that is the setting. In the first, fq_codel was there.
@@ -126,7 +126,7 @@ display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", 
 #
 # *Full marks.* RED needs 366000 B. The limit that the source typed is just that, and the one that it printed, 346000 B, is
 # less. In case 4 every drop is a `pdrop` and `early` is 0, since the queue can't pass min. With 346000 B two long flows never
-# come near the limit, so nothing changes. With many short flows that start at once something would.
+# come near the limit, so nothing changes. With many short flows that start at once, something would.
 
 # %%
 say(f"max plus burst is {f.red_room_needed.value} B. The longest queue in either run:")

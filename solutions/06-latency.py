@@ -116,8 +116,8 @@ shown(f.percentiles)
 # ## Question 3: the queue
 #
 # *Full marks.* The router's fq_codel dropped nothing and held nothing, while the modem's FIFO dropped packets. A queue forms in
-# front of each link to which packets come faster than it sends. The highest rate at which fq_codel can still have the queue is
-# the link's own on the way up. On the way down it must be lower, because packets pass the link first. At any lower rate fq_codel
+# front of each link to which packets come faster than it sends. On the way up, the highest rate at which fq_codel can still
+# have the queue is the link's own. On the way down it must be lower, because packets pass the link first. At any lower rate fq_codel
 # has the queue once slow start is over, and the price is the part of the link's rate that is left unused.
 
 # %%
@@ -145,8 +145,8 @@ both("dctcp-without-ecn", "rtt_mean_ms", "path_rtt_ms", "goodput_bps", "retransm
 # %% [markdown]
 # ## Question 5: two directions
 #
-# Downwards more comes than the provider's link carries, and the router's second queue would let all of it through. So
-# the provider's FIFO fills. Upwards the flows wait for ACKs, which come through that FIFO, so they don't keep their own link full.
+# Downwards, more comes than the provider's link carries, and the router's second queue would let all of it through. So
+# the provider's FIFO fills. Upwards, the flows wait for ACKs, which come through that FIFO, so they don't keep their own link full.
 #
 # *Full marks.* The provider's drops, and none in the router's second queue. The call to the phone is late, and the one to the server
 # hardly ever is. Four runs of trial 1: above the link's rate a queue stays at the provider's end, and below it only slow start leaves one
@@ -216,7 +216,7 @@ display(
 # the probability that none does is 0.99 to the power of n for the 99th percentile, and 0.999 to the power of n for the 99.9th. A
 # 95 % interval allows 2.5 % for that.
 #
-# *Full marks.* The five numbers from one file. The share that is late is the line for a report, since users notice it. How many
+# *Full marks.* The five numbers from one file. For a report of one line it is the share that is late, since users notice that. How many
 # packets each of the two percentiles needs, and about how many independent ones these packets count as, by the correlation of
 # neighbours.
 
@@ -256,8 +256,8 @@ say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 #
 # *Full marks.* A figure whose logarithmic axis is the share that waited longer, or one that shows the slowest hundredth in another way. The discipline
 # with the lowest median, and the one with the lowest 99th percentile. One 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
-# value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine. By the
-# hash that sorts flows into queues it shares one with an upload; with 4096 queues it waits as usual. A report that judges fq_codel by this run alone is wrong.
+# value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine. The
+# hash that sorts flows into queues has put it into an upload's queue; with 4096 queues it waits as usual. A report that judges fq_codel by this run alone is wrong.
 
 # %%
 shown(f.tails)

@@ -107,7 +107,7 @@ class SsSocket:
     busy_ms: int | None = _printed("busy", "ms", "time with data in flight, since the start", _milliseconds)
     rwnd_limited_ms: int | None = _printed("rwnd_limited", "ms", "of the busy time, held up by the receiver's window", _milliseconds)
     sndbuf_limited_ms: int | None = _printed("sndbuf_limited", "ms", "of the busy time, held up by the send buffer", _milliseconds)
-    app_limited: bool | None = _printed("app_limited", "", "less than a full segment was waiting to be sent when this was measured")
+    app_limited: bool | None = _printed("app_limited", "", "less than a full segment was waiting to be sent, though cwnd had room, when this was measured")
     recv_q_bytes: int = _printed("Recv-Q", "bytes", "received, and not yet read by the program")
     send_q_bytes: int = _printed("Send-Q", "bytes", "handed over by the program, and not yet acknowledged")
     notsent_bytes: int | None = _printed("notsent", "bytes", "in the send buffer, and not yet sent", int)
