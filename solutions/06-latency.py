@@ -257,7 +257,7 @@ say(f"For 5 ms: {link_mbit * 1e6 / 8 * 0.005:.0f} B.")
 # *Full marks.* A figure whose logarithmic axis is the share that waited longer, or one that shows the slowest hundredth in another way. The discipline
 # with the lowest median, and the one with the lowest 99th percentile. One 99th percentile a run, at least six runs, and an interval of these. Packets of one run wait one behind the other, so a run is one
 # value, however many packets it has. In the first recorded run of fq_codel the call waits longer than in the other nine. The
-# hash that sorts flows into queues has put it into an upload's queue; with 4096 queues it waits as usual. A report that judges fq_codel by this run alone is wrong.
+# hash that sorts flows into queues has put the call into an upload's queue; with 4096 queues the call waits as usual. A report that judges fq_codel by this run alone is wrong.
 
 # %%
 shown(f.tails)
