@@ -204,7 +204,9 @@ def _counters(run_dir: Path, node: str, names: Sequence[str]) -> Block:
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counter{'s' * (len(names) > 1)}, reformatted"
+    what = (
+        f"`{files[0]}` and `{files[1]}`, {len(names)} counter{'s' * (len(names) > 1)}, reformatted"
+    )
     return _block(run_dir, f"{node}: nstat -az", ("\n".join(lines), what))
 
 
