@@ -59,7 +59,7 @@ NO_MEASUREMENT = (
         hints=(
             "One file contradicts itself. Which numbers of it are named?",
             "Work them out again from the other lines of the same file.",
-            "A number that can't be is no measurement: the system doesn't give it, a clock was set while the tool ran, or the file was changed.",
+            "A number that can't be true is no measurement: the system doesn't give it, a clock was set while the tool ran, or the file was changed.",
         ),
     ),
     needs=(),

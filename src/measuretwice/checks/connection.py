@@ -34,7 +34,7 @@ FAMILY_BYTES = 20
 @check(
     FindingKind(
         "unfit",
-        "Whether each test among files that were brought is one of TCP, from sender to receiver, run to its end.",
+        "Whether each test is one of TCP, from sender to receiver, run to its end.",
         explains=(
             "drops-not-resent",
             "link-rate",

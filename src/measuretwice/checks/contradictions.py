@@ -280,7 +280,7 @@ LEAST_CLOSED = 2
 @check(
     FindingKind(
         "by-capture",
-        "A capture's view of its connections: questions without an answer or answered by resets, windows of 0, TCP's options, retransmissions.",
+        "A capture's view of its connections: SYNs without an answer or answered by resets, windows of 0, TCP's options, retransmissions.",
         hints=(
             "Which connection is named? Look at its lines in the capture, in both directions.",
             "Compare the sequence numbers of its segments, and what its first three packets ask for.",

@@ -370,7 +370,7 @@ def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
         "Whether pings, streams and short transfers beside the flows went where they were meant to, as often and for as long, and how much arrived.",
         explains=("mean-hides", "probe-apart", "queue-elsewhere", "unexplained"),
         hints=(
-            "Those who wait beside the flows have files of their own. Go through them one by one: who sent what to whom, when, and how often?",
+            "Whatever is sent beside the flows has a file of its own. Go through them one by one: who sent what to whom, when, and how often?",
             "Compare the time between two packets, the first and the last time in each file, the fastest answer, and what a host received in all, with the settings and with the idle path.",
             "One of them isn't what the settings say: another address, another interval, size or length, or it ended early. Compare its command with the lab's.",
         ),

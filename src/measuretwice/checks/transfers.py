@@ -248,7 +248,7 @@ def _is_level(rates: Sequence[tuple[float, float]], slack: float) -> bool:
         "The amount that iperf3's sender handed over, compared with the amount that its receiver got.",
         hints=(
             "iperf3 ends with two lines, the sender's and the receiver's. Compare them.",
-            "What hadn't arrived when the sender was done: where was it?",
+            "Where were the data that hadn't arrived when the sender was done?",
             "Most of it was still in the sender's own buffer. The receiver's number is the goodput; measure for longer, by time and not by bytes.",
         ),
     ),

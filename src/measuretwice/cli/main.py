@@ -34,7 +34,7 @@ COMMANDS = {
     "grade": ("grade.grade", "Grade a class's submissions as far as a machine can: runs, findings, points by the rubric."),
     "list": ("list.list_labs", "List the labs and their cases by symptom. For one LAB, list its trials and settings too."),
     "new": ("edit.new", "Begin a lab of your own, as a copy of one that runs, in labs/NN-NAME/."),
-    "note": ("show.note", "Keep what you know so far of a case in your lab book."),
+    "note": ("show.note", "Keep what you know so far about a case in your lab book."),
     "plan": ("plan.plan", "Plan a study of your own before its runs, freeze the plan, and analyse the runs as planned."),
     "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers: compared with the lab's model, or in the figures that its lab.toml has; or up to three runs over time."),
     "progress": ("list.progress", "Show where you are: which cases are solved in your lab books, and what is left."),

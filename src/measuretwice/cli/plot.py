@@ -55,7 +55,7 @@ from measuretwice.runs.result import Result, lab_named, read_result
     "--text",
     "as_text",
     is_flag=True,
-    help="With --over-time, print it as text too, as a terminal always gets it.",
+    help="With --over-time, print it as text too, even if the output isn't a terminal.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the figures in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")

@@ -68,7 +68,7 @@ def show(target: Path, what: str | None, node: str | None, as_text: bool, as_jso
 @click.argument("target", metavar="RUN", type=PATH)
 @click.argument("parts", metavar="FILE:LINE|WORDS", nargs=-1, required=True)
 def note(target: Path, parts: tuple[str, ...]) -> int:
-    """Keep what you know so far of a case in your lab book.
+    """Keep what you know so far about a case in your lab book.
 
     RUN is one of the case's runs, or its live lab. FILE:LINE keeps that line of a raw file, as in romeo/ss.txt:3; anything
     else is kept as your own words.

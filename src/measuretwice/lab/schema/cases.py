@@ -282,7 +282,7 @@ class Pitfall(Strict):
     before the last hint.
     `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
     checker must be given all of its runs.
-    `predict` is the question that is asked before the first run. `figure` shows on its page what is seen of that run.
+    `predict` is the question that is asked before the first run. `figure` shows on the case's page what is seen of that run.
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.

@@ -190,7 +190,7 @@ class Run(Strict):
     from the nodes' files.
 
     `memory` names the parameter with the virtual kernel's memory in bytes, where 512 MB aren't
-    enough. Then TCP may use most of it, and the backlog between drivers and IP holds 100000
+    enough. Then TCP may use most of it, and the backlog between drivers and IP holds 100 000
     packets instead of 1000. `reader_interval` names the one that says how often a receiving program
     gets its data there, in ms, where 10 ms are too often.
 
@@ -292,7 +292,7 @@ class SenderAt(Strict):
 
     `average_from` names the parameter with the time, in seconds from the flow's start, from which
     its rate is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
-    start, end (s), rate (bit/s), cwnd (bytes) and segments sent again. `queue`, where it has it, is what
+    start, end (s), rate (bit/s), cwnd (bytes) and segments retransmitted. `queue`, where it has it, is what
     `tc qdisc show` said of the host's own queue. `capture` is what `tcpdump -n -tt` printed, where
     there is one.
     """

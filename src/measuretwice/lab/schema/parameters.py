@@ -69,7 +69,7 @@ class Parameter(Strict):
     """One setting of a lab: a number with a unit in its name, or one of a few words.
 
     Without a `default` it is not set, and the node scripts derive it from the others. Some mistakes
-    are staged by setting it on its own (a loss in percent that isn't the ratio that was meant).
+    are staged by setting it on its own (a loss in per cent that isn't the ratio that was meant).
     `sets` gives, for each choice, the values that other parameters have with it, unless a trial, a stage or
     --set says otherwise.
     An `unlisted` one is set like any other, but lists leave it out until its case is solved, or somebody
