@@ -98,7 +98,7 @@ class InOrder(click.Group):
 def plan() -> None:
     """Plan a study of your own before its runs, freeze the plan, and analyse the runs as planned.
 
-    FOLDER is the study's: plan.toml, and the runs that ./lab run --out puts into its pilots/ and runs/.
+    FOLDER holds the study: plan.toml, and the runs that ./lab run --out puts into its pilots/ and runs/.
     """
 
 

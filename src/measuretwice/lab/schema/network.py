@@ -236,7 +236,7 @@ class StreamFiles(Strict):
     """What a node received of a stream of packets, such as a call's: a `file` of the same name on each node that has one.
 
     It has a line for each packet that came: its number, counted from 0, when it was sent and when it came (Unix times,
-    each by its own host's clock); and one line `# sent N`, as many as were sent to it. `deadline` names the parameter that says
+    each by its own host's clock); and one line `# sent N`, the number that was sent to it. `deadline` names the parameter that says
     how many ms longer than the fastest one a packet may take without being late.
     """
 
@@ -270,7 +270,7 @@ class FlowFiles(Strict):
 
 
 class QueueAt(Strict):
-    """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
+    """Samples of a node's queue: `file` has one interface's qdiscs, of which `kind` is the one meant.
 
     Without `node`, it is the node that has such a file, because which queue fills may differ from trial to
     trial. Without `kind`, it is the innermost qdisc, which is no other's parent.
@@ -307,7 +307,7 @@ class SenderAt(Strict):
 class CrowdFiles(Strict):
     """Files of runs with up to thousands of flows. Each node with flows has all but `summary` and `groups`.
 
-    `ss` is sampled, `events` are lines of Unix time, port and TCP's congestion state (a number, as
+    `ss` is sampled; `events` are lines of Unix time, port and TCP's congestion state (a number, as
     in include/uapi/linux/tcp.h) whenever that changed. Nothing is counted until `warmup`, a parameter in
     seconds, after the last flow's start. `asked` is the parameter with the number of
     flows, `rival` the one with the algorithm of those that differ.
@@ -329,8 +329,8 @@ class CrowdFiles(Strict):
 
 
 class Collect(Strict):
-    """Where a result's numbers come from: of one flow with its sender and its receiver, of a few
-    (`flows`), or of a `crowd`."""
+    """Where a result's numbers come from: one flow with its sender and its receiver, a few
+    `flows`, or a `crowd`."""
 
     sender: NodeName | None = None
     receiver: NodeName | None = None

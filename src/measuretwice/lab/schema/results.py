@@ -30,7 +30,7 @@ class ModelUse(Strict):
 class Expectation(Strict):
     """A measured value compared with a parameter, a range, or a probability.
 
-    Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
+    It has exactly one of these: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
     (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` names several, whose
     sum is meant; one that counts twice is named twice. `scale` multiplies them.
 
@@ -78,7 +78,7 @@ class Expectation(Strict):
 
 
 class Checks(Strict):
-    """What the checker must know of this lab. `leave_out` lists findings that are no mistake here, such as `queueing` on a
+    """What the checker must know about this lab. `leave_out` lists findings that are no mistake here, such as `queueing` on a
     path that was made to have a queue. `flows_each` is how many data connections each sender has, where no parameter says it;
     `flows_of` names the parameters that say how many there are in all, such as those of both directions.
 
