@@ -106,7 +106,7 @@ def _own_names(lab: Lab, found: Pieces, layout: Layout) -> None:
         if node is None and how.crowd and piece.tool in (how.crowd.summary, how.crowd.groups):
             node = "results"
         if node is None:
-            found.left_out.append(f"{piece.path}: a {piece.tool}, but of which node?")
+            found.left_out.append(f"{piece.path}: {piece.tool}, but of which node?")
         else:
             layout.put(node, piece.tool, piece.text)
             layout.used[piece.path] = f"{node}'s {piece.tool}"
