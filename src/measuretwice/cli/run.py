@@ -98,7 +98,7 @@ from measuretwice.runs.result import Result, for_students
     show_default=True,
     metavar="virtual|host|browser|FILE",
     help="Where to run: virtual is the virtual kernel, host is namespaces of this machine, as root. browser is the "
-    "browser's machine, run by node. FILE (nodes.toml) names machines to reach by ssh.",
+    "browser's machine, run by Node.js. FILE (nodes.toml) names machines to reach by ssh.",
 )
 @click.option(
     "--emulate",

@@ -125,7 +125,8 @@ def selected_object(
     if missing := [key for key in keys if key not in item]:
         raise UserError(f"{of_set}: {file} has no {missing[0]}; it has {', '.join(item)}")
     shown = {key: item[key] for key in keys} if keys else item
-    return json.dumps(shown, indent=2), f"`{file}`, one object, reformatted"
+    how = "abridged" if len(shown) < len(item) else "reformatted"
+    return json.dumps(shown, indent=2), f"`{file}`, one object, {how}"
 
 
 def _block(run_dir: Path, title: str, quoted: tuple[str, str]) -> Block:
