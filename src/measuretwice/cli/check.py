@@ -305,9 +305,14 @@ def _shown(root: Path, document: Document, places: Unpacked) -> Any:
 )
 @click.option("--rate", metavar="RATE", help="The link's rate, such as 10gbit.")
 @click.option(
-    "--mss", type=click.IntRange(1, 65535), metavar="BYTES", help="Data in a segment, for the Mathis model's C."
+    "--mss",
+    type=click.IntRange(1, 65535),
+    metavar="BYTES",
+    help="Data in a segment, for the Mathis model's C.",
 )
-@click.option("--rtt", metavar="TIME", help="The round-trip time, such as 40ms, for the Mathis model's C.")
+@click.option(
+    "--rtt", metavar="TIME", help="The round-trip time, such as 40ms, for the Mathis model's C."
+)
 @AS_JSON
 def audit(
     path: Path,
