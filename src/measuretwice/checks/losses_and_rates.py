@@ -407,8 +407,7 @@ def path(run: RunUnderTest) -> Finding | Right | None:
 
 @check(
     FindingKind(
-        "duration",
-        "How many losses the run had. With n of them p is known to about one part in √n.",
+        "duration", "How many losses a run had. With n of them p is known to about one part in √n."
     ),
     needs=("qdisc_drops", "duration_s"),
 )

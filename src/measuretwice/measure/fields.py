@@ -97,11 +97,7 @@ ONE_FLOW = (
     Field("ping_rtt_min_ms", "ping", "the smallest round-trip time"),
     Field("ping_rtt_mean_ms", "ping", "the mean round-trip time"),
     Field("goodput_bps", "iperf3", "what the receiving program got, over the test's time"),
-    Field(
-        "sender_rate_bps",
-        "iperf3",
-        "what the sending program handed over, usually a little more than goodput_bps",
-    ),
+    Field("sender_rate_bps", "iperf3", "what the sender handed over: a little more than goodput"),
     Field("bytes_received", "iperf3", "what the receiving program got in all"),
     Field("duration_s", "iperf3", "how long the sender really sent"),
     Field("retransmits", "iperf3", "segments retransmitted, as the sender's kernel counts them"),
