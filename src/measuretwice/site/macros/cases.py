@@ -41,7 +41,7 @@ SUMMARIES = {
     "diagnosis": "The diagnosis (yours first)",
 }
 FOLD_END = "</section>\n</details>\n"
-WHY_FOLDED = "What a question asks about a case may say what was off there, so it is folded until you have fixed that case."
+WHY_FOLDED = "What a question asks about a case may say what was off there, so it is folded. Open it once you have solved that case."
 # A question's heading and points, and what is asked; the cases that it is about.
 OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
