@@ -390,7 +390,7 @@ def probe_apart(run: RunUnderTest) -> Finding | None:
         if not apart and stream_lost <= lost + APART_LOST:
             continue
         took = (
-            "" if stream_ms is None else f"half of them waited {stream_ms:.0f} ms or longer, and "
+            "" if stream_ms is None else f"half waited {stream_ms:.0f} ms or longer, and "
         )
         return Finding(
             "probe-apart",
