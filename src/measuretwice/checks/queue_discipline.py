@@ -389,9 +389,7 @@ def probe_apart(run: RunUnderTest) -> Finding | None:
         apart = stream_ms is not None and stream_ms > APART_RATIO * waited_ms + APART_MS
         if not apart and stream_lost <= lost + APART_LOST:
             continue
-        took = (
-            "" if stream_ms is None else f"half waited {stream_ms:.0f} ms or longer, and "
-        )
+        took = "" if stream_ms is None else f"half waited {stream_ms:.0f} ms or longer, and "
         return Finding(
             "probe-apart",
             f"of the stream's packets to {node.replace('_', '-')}, {took}{100 * stream_lost:.3g} % were lost; half of the pings waited "
