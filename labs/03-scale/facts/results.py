@@ -245,7 +245,7 @@ def _how_long(f: Facts, sets: RecordedSets) -> None:
         sets.run("core-long", RENO),
     )
     flows, rtt_s = measured(reno, "flows"), measured(reno, "rtt_mean_ms") / 1e3
-    window = 1e6 * param(reno, "rate_mbit") / flows * rtt_s / 8 / measured(reno, "mss_bytes")
+    window = measured(reno, "goodput_bps") / flows * rtt_s / 8 / measured(reno, "mss_bytes")
     f.core_flows = whole(flows)
     f.core_rtt = ms(measured(reno, "rtt_mean_ms"))
     f.core_window = Number(window, digits=2)
