@@ -279,7 +279,8 @@ def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     run = lab.file.run
     rows = ["| terminal | type |", "|---|---|", *_typed(lab, run.prepare)]
     # As in a trial: what counts from the beginning, and how all was set, is asked before the test.
-    rows += ["| each | `snapshot.sh before .` |", *_typed(lab, [*run.measure, *run.conclude])]
+    rows += ["| each | `snapshot.sh before .` |", *_typed(lab, run.measure)]
+    rows += _typed(lab, run.conclude, " (when the tests have ended)")
     if any(step.stop for step in run.steps):
         rows.append("| any still running | Ctrl-C, or `kill %1` |")
     rows.append("| each | `snapshot.sh after .` |")
@@ -293,8 +294,8 @@ def live_terminals(lab: Lab, options: str, panel: str, only: str = "") -> str:
     return "\n".join([*begin, "", *rows, "", *end])
 
 
-def _typed(lab: Lab, steps: list[Step]) -> Iterator[str]:
-    """Yield a row for each step, or for those that do the same on several nodes: where, and what to type."""
+def _typed(lab: Lab, steps: list[Step], when: str = "") -> Iterator[str]:
+    """Yield a row for each step, or for those that do the same on several nodes: where, what to type, and `when`."""
     for alike in _alike(lab, steps):
         first = alike[0]
         waits = (
@@ -302,7 +303,7 @@ def _typed(lab: Lab, steps: list[Step]) -> Iterator[str]:
             if first.stop
             else " (don't wait for it)"
             if first.background
-            else ""
+            else when
         )
         nodes = _range([step.node for step in alike])
         yield f"| {nodes} | `{lab.script_name(first.node)}.sh {first.phase}`{waits} |"
