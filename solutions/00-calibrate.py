@@ -250,6 +250,7 @@ assert (intervals["interval, ms"] > intervals["asked, ms"]).all()
 # the kernel's timer; the questions don't ask for it.
 #
 # This spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
-# its sequence number. It spoils neither the round-trip times nor the share that was lost, since those count pings and not seconds.
+# its sequence number. It spoils neither the round-trip times nor the share that was lost, because ping times
+# each echo by itself, and the share counts pings, not seconds.
 #
 # *Full marks.* Both intervals with the line they come from, and one example each way.

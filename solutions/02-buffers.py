@@ -194,7 +194,8 @@ say(
 # loss that ends the first slow start is left out, because Linux halves the window there.
 #
 # *Full marks.* A rule; all decreases; each against b(w) at its own window, and the table's steps as the
-# reason for most of the difference. A third or more given up at these windows is no small portion.
+# reason for most of the difference with the large buffer. At these windows HighSpeed TCP gives up a third or more,
+# which isn't the 'small portion' that the reproduction expected.
 
 # %%
 table = []
@@ -246,7 +247,7 @@ needed = 2 * (2 * spread / abs(apart.middle_value)) ** 2
 say(
     f"Means {f['one-run.mean_large'].value:.3f} and {f['one-run.mean_small'].value:.3f}; the difference's 95 % interval is "
     f"{apart.low_value:.3f} to {apart.high_value:.3f}. "
-    f"With a standard deviation of {spread:.3f} that takes about {needed:.0f} runs of each."
+    f"With a standard deviation of {spread:.3f} this difference takes about {needed:.0f} runs of each trial to show."
 )
 
 # %% [markdown]

@@ -134,7 +134,7 @@ display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
 # ## Question 6: ten seconds
 #
 # *Full marks.* One segment per round trip; the time from the last window to the BDP; the same for
-# the source. Its mean over a minute follows from a straight line, as the link isn't full before it ends.
+# the source. Its mean over a minute follows from a straight line, as the link isn't full before the minute ends.
 
 # %%
 with raw("ten-seconds-broken") as folder:

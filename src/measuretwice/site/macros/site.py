@@ -252,8 +252,8 @@ def teaching_pages(site: SiteContext, kind: str) -> str:
     """Links to the labs' `slides`, `answers` or `notes`, those that there are, from a page in docs/instructors/."""
     text, page, source = {
         "slides": ("{0}", "key/{1}-slides.md", "docs/instructors/key/{1}-slides.md"),
-        "answers": ("Answers, {0}", "key/{1}.md", "solutions/{1}.py"),
-        "notes": ("Teaching notes, {0}", "key/{1}-notes.md", "docs/instructors/key/{1}-notes.md"),
+        "answers": ("{0} answers", "key/{1}.md", "solutions/{1}.py"),
+        "notes": ("{0} notes", "key/{1}-notes.md", "docs/instructors/key/{1}-notes.md"),
     }[kind]
     return ", ".join(
         f"[{text}]({page})".format(context.lab.name, context.lab.folder.name)
