@@ -257,7 +257,7 @@ def teaching_pages(site: SiteContext, kind: str) -> str:
     }[kind]
     return ", ".join(
         f"[{text}]({page})".format(context.lab.name, context.lab.folder.name)
-        for context in site.labs.values()
+        for context in course(site)
         if (site.root / source.format(context.lab.name, context.lab.folder.name)).is_file()
     )
 
