@@ -214,10 +214,11 @@ for number, run in enumerate(runs("each-once")):
                         "trial": run.trial,
                         "algorithm": algorithm,
                         "flow": trace.node,
-                        "window": one.window_segments,
+                        "window, segments": one.window_segments,
                         "kept": one.kept_ratio,
-                        "RFC": says,
-                        "Linux": 1 - model.linux_highspeed_decrease_ratio(one.window_segments)
+                        "kept by the RFC": says,
+                        "kept by Linux": 1
+                        - model.linux_highspeed_decrease_ratio(one.window_segments)
                         if algorithm == "highspeed"
                         else says,
                     }
@@ -239,7 +240,8 @@ by_trial = {
     }
     for trial in (1, 2)
 }
-display(pd.DataFrame(by_trial).rename(columns={1: "large buffer", 2: "small buffer"}))
+jain = pd.DataFrame(by_trial).rename(columns={1: "large buffer", 2: "small buffer"})
+display(jain.rename_axis("seed"))
 one, other = (list(values.values()) for values in by_trial.values())
 apart = f["one-run.difference"]
 spread = math.sqrt((pd.Series(one).var() + pd.Series(other).var()) / 2)
@@ -282,11 +284,15 @@ for run in runs("thirty-times"):
     summary.append(
         {
             "algorithm": run.params["congestion_control"],
-            "buffer": run.params["buffer_bytes"],
+            "buffer, bytes": run.params["buffer_bytes"],
             "jain": run.measured["jains_index"],
-            "used": run.measured["utilisation"],
-            "converged": run.measured["sustained_convergence_s"] is not None,
+            "link in use": run.measured["utilisation"],
+            "runs that converged": run.measured["sustained_convergence_s"] is not None,
         }
     )
-cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])
-display(cells.agg({"jain": ["mean", "std", "count"], "used": "mean", "converged": "mean"}))
+cells = pd.DataFrame(summary).groupby(["algorithm", "buffer, bytes"])
+display(
+    cells.agg(
+        {"jain": ["mean", "std", "count"], "link in use": "mean", "runs that converged": "mean"}
+    )
+)

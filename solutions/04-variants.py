@@ -191,8 +191,20 @@ for stage in ("broken", "fixed"):
 # %%
 found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}
 display(pd.DataFrame([vars(one) | {"convex": one.convex} for one in found["cubic"].epochs]))
-say(f"BBR: {found['bbr'].cycle}")
-say(f"Vegas: {found['vegas'].band}")
+cycle, band = found["bbr"].cycle, found["vegas"].band
+gains = ", ".join(f"{gain:g} for {100 * share:.1f} %" for gain, share in cycle.gain_share.items())
+phases = ", ".join(f"{gain:g} for {ms:.0f} ms" for gain, ms in cycle.phase_ms.items())
+dips = ", ".join(
+    f"{when:.1f} s (for {ms:.0f} ms)"
+    for when, ms in zip(cycle.probe_rtt_s, cycle.probe_rtt_ms, strict=True)
+)
+say(
+    f"BBR: a cycle takes {cycle.cycle_s:.2f} s. Its gains, by their share of the samples: {gains}. By the mean length of "
+    f"a phase: {phases}. ProbeRTT is at {dips}."
+)
+say(
+    f"Vegas: its queue holds {band.least_packets} packet at its shortest, and {band.mean_packets:.1f} on average."
+)
 figure("signatures", runs("signatures"))
 figure("sequence", runs("sequence"))
 
@@ -205,10 +217,10 @@ figure("sequence", runs("sequence"))
 
 # %%
 pairs = {
-    seed.value: {"CUBIC": cubic.value, "BBR": bbr.value}
+    seed.value: {"CUBIC, Mbit/s": cubic.value, "BBR, Mbit/s": bbr.value}
     for seed, cubic, bbr, _ in f["one-server.pairs"].rows
 }
-display(pd.DataFrame.from_dict(pairs, orient="index"))
+display(pd.DataFrame.from_dict(pairs, orient="index").rename_axis("seed"))
 cubic, bbr = (mean for _, _, mean, *_ in f["one-server.many"].rows)
 apart = f["one-server.difference"]
 say(
@@ -232,8 +244,8 @@ for name in ("paths", "rivals"):
                 "hop": run.params["hop"],
                 "relay": run.params["relay"],
                 "algorithm": run.params["congestion_control"],
-                "goodput": run.measured["steady_goodput_bps"] / 1e6,
-                "rtt": run.measured["steady_rtt_ms"],
+                "goodput, Mbit/s": run.measured["steady_goodput_bps"] / 1e6,
+                "RTT, ms": run.measured["steady_rtt_ms"],
             }
         )
 cells = pd.DataFrame(summary).groupby(["set", "relay", "hop", "algorithm"])
