@@ -82,7 +82,7 @@ assert all(e.ok for run in readings.values() for e in run.expectations)
 # netem; ping end to end, and the counter of drops. MTU: `ip link`; the segment size in ss, the length in tcpdump. Offloads:
 # ethtool; tcpdump on the router.
 #
-# Some mistakes show only in the second tool. One is netem on the wrong interface, or the whole round trip on both
+# Some mistakes show only in the second tool. One is netem on the wrong interface, or the whole round trip's delay on both
 # (`tc qdisc show` prints the intended delay). Another is a driver that keeps its offloads although `ethtool -k` reports them off,
 # or an MTU set on three interfaces of four.
 #

@@ -109,8 +109,8 @@ for stage in ("broken", "fixed"):
 # %% [markdown]
 # ## Question 5: where TCP ends
 #
-# *Full marks.* The division. All four rows of the source are below 77 ms. More than the round trip is
-# possible if the window isn't full, because the application has nothing to send or because of BBR's cap.
+# *Full marks.* The division. All four rows of the source are below 77 ms. Cwnd over rate can be more
+# than the round trip if the window isn't full, because the application has nothing to send or because of BBR's cap.
 
 # %%
 with raw("terminated-tcp-broken") as folder:

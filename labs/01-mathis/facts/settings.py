@@ -49,6 +49,6 @@ def _steps(f: Facts, sets: RecordedSets) -> None:
     ratios = sorted(run.ratio for run in sets.runs(steps[0]) if run.ratio is not None)
     f.first_try = table(("of the sixty", "goodput over the formula's"), (
         ("smallest", Number(ratios[0], digits=2)),
-        ("half of them below", Number(ratios[len(ratios) // 2], digits=2)),
+        ("half of them are below", Number(ratios[len(ratios) // 2], digits=2)),
         ("largest", Number(ratios[-1])),
     ))  # fmt: skip
