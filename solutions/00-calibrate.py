@@ -150,9 +150,9 @@ seen = it.measured["ping_loss_ratio"]
 needed = 2.576**2 * (1 - p) / p / 0.05**2
 pings = f"{round(needed, -3):,.0f}".replace(",", " ")
 say(
-    f"{seen * count:.0f} of {count} pings were lost, {100 * seen:.2f} %. With p = {p:g}, 99 % of honest readings lie between "
-    f"{low * count:.0f} and {high * count:.0f}, and this one is {'inside' if low <= seen <= high else 'outside'}. For ±5 % of p one "
-    f"needs about {pings} pings ({needed * p:.0f} losses)."
+    f"{seen * count:.0f} of {f'{count:,}'.replace(',', ' ')} pings were lost, {100 * seen:.2f} %. With p = {p:g}, 99 % of honest readings lie between "
+    f"{low * count:.0f} and {high * count:.0f}, and this one is {'inside' if low <= seen <= high else 'outside'}. For ±5 % of p you "
+    f"need about {pings} pings ({needed * p:.0f} losses)."
 )
 small_low, small_high = statistics.binomial_interval(100, p, 0.99)
 back_low, back_high = statistics.loss_interval(5, 100, 0.99)
