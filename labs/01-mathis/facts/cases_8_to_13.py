@@ -324,7 +324,7 @@ def _ten_runs_each_way(f: Facts, sets: RecordedSets) -> None:
         (
             ("segments per ACK, mean", *map(Number, per_ack)),
             ("goodput over the model, mean", *(Number(ratio, digits=4) for ratio in ratios)),
-            ("$C$ by the losses counted, mean", *(c.middle for c in constants)),
+            ("$C$ with $p$ as counted, mean", *(c.middle for c in constants)),
             ("its 95 % interval", *(c.ends for c in constants)),
         ),
     )

@@ -59,7 +59,8 @@ def steps_summary(use: ModelUse, steps: Sequence[StepRuns]) -> str:
         applies = sum(row["comparable"] for row in data.rows)
         constant = sig(data.fit.constant) if data.fit else ""
         rows.append((number, step.veiled, len(data.rows), within, applies, constant))
-    headings = ("step", "after", "trials", "in the expected range", "the model applies to", "fitted C")  # fmt: skip
+    used = f"p below {use.max_loss_ratio:g}, {use.min_expected_losses:g} losses expected"
+    headings = ("step", "after", "trials", "in the expected range", used, "C fitted to these")
     return markdown_table(headings, rows, "rlrrrr")
 
 
