@@ -69,7 +69,7 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
     drops, offered = run.measured("qdisc_drops"), run.measured("qdisc_offered_packets")
     also = ""
     if drops is not None and offered and window >= limit:
-        also = f"; it dropped {drops:.0f} packets, where p makes about {loss_ratio * offered:.0f}"
+        also = f"; the queue dropped {drops:.0f} packets, where p makes about {loss_ratio * offered:.0f}"
     return Finding(
         "netem-limit",
         f"netem's queue holds {limit:.0f} packets, and the window reached {window:.0f} segments{also}",
