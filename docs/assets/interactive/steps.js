@@ -20,7 +20,7 @@
     return [
       h("strong", {}, `${within} of ${plural(runs.length, "trial")}`),
       ` ${within === 1 ? "lies" : "lie"} in the expected range, ${plain(low)} to ${plain(high)} times the model. `
-      + `The model makes a claim about ${claims.length}, and of these ${claims.filter(inside).length} `
+      + `${claims.length} can be compared with the model, and of these ${claims.filter(inside).length} `
       + `${claims.filter(inside).length === 1 ? "is" : "are"} in the range.`
       + (step.fit ? ` Fitted to these ${claims.length}, C is ${sig(step.fit[0])}.` : "")
       + (left > 0 ? ` The other ${left} were not run at this step.` : ""),
@@ -53,7 +53,7 @@
       ["model", `${mbit(run.model_mbit)}, so a ratio of ${sig(run.ratio)}`],
       ["losses", `${count(run.losses)} counted by the router in ${seconds(run.duration_s)}`],
     ];
-    if (!run.comparable) rows.push(["no claim", (open && run.because) || "the model makes no claim about this trial here"]);
+    if (!run.comparable) rows.push(["not compared", (open && run.because) || "p is too large for the model, or too few losses are expected"]);
     if (own) rows.push(["yours", `${mbit(own.goodput_mbit)}, so a ratio of ${sig(own.ratio)}`]);
     for (const entry of published.filter((value) => value.trial === run.trial)) {
       const note = entry.note ? ` (${entry.note})` : "";
@@ -86,7 +86,7 @@
     const groups = [
       group("MSS", ...look.mss.map(({ value, shape }) => item(sample(shape, some, some), bytes(value)))),
       group("RTT", ...look.rtt.map(({ value, shade }) => item(sample("circle", shade, shade), ms(value)))),
-      group("The model", item(sample("circle", some, some), "applies"), item(sample("circle", some, "none"), "makes no claim")),
+      group("The model", item(sample("circle", some, some), "applies"), item(sample("circle", some, "none"), "makes no claim, or too few losses")),
       group("Lines",
         item(sample("line", "var(--c-model)", "none"), "goodput = model, C = 1"),
         ...(constant ? [item(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
