@@ -191,7 +191,7 @@ say(
 # new ssthresh over cwnd in the sample before. For HighSpeed TCP the kept share is above 1 − b(w). Linux takes
 # the decrease from the table in RFC 3649's appendix B, which has steps, and gives all windows of a step the decrease
 # of its upper end. The rest is the window's growth between the sample and the loss. The
-# loss that ends the first slow start is left out, because Linux halves the window there.
+# loss that ends HighSpeed TCP's first slow start is left out, because Linux halves the window there.
 #
 # *Full marks.* A rule; all decreases; each against b(w) at its own window, and the table's steps as the
 # reason for most of the difference with the large buffer. At these windows HighSpeed TCP gives up a third or more,

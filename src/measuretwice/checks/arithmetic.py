@@ -318,7 +318,7 @@ SPREAD_RATIO, SPREAD_MS = 2.0, 5.0
 @check(
     FindingKind(
         "ping-spread",
-        "How far apart a ping's times are, where nothing else was brought.",
+        "How far apart a ping's times are, where ping's output is all that there is.",
         hints=(
             "Compare ping's smallest time with its mean and its largest.",
             "How many of its answers took twice as long as the quickest one?",

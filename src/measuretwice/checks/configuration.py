@@ -340,7 +340,7 @@ def _text(value: object) -> str:
         explains=("round-trip-time", "unexplained"),
         hints=(
             "In real time a path of programs is only as punctual as the machine. The result shows how late packets were.",
-            "Compare twice emulator_late_mean_us, and emulator_late_p99_us, with the round-trip time that was asked for.",
+            "Compare emulator_late_p99_us, and double emulator_late_mean_us, with the round-trip time that was asked for.",
             "The machine had something else to do: end other programs and run again, ask for a longer round trip or a lower rate, "
             "or use the virtual kernel.",
         ),

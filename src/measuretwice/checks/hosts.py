@@ -153,7 +153,7 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
         hints=(
             "ss says what a connection waited for. Look at its last line.",
             "Compare busy with sndbuf_limited, and the window with what the path holds: rate times round-trip time.",
-            "The sender's buffer is smaller than the path: look at tcp_wmem and at the application's own (-w).",
+            "The sender's buffer is smaller than what the path holds: look at tcp_wmem and at the application's own (-w).",
         ),
     ),
     needs=("goodput_bps", "mss_bytes"),

@@ -405,7 +405,7 @@ def probe_apart(run: RunUnderTest) -> Finding | None:
 @check(
     FindingKind(
         "mean-hides",
-        "The share of packets that are late and the slowest 1 %, compared with the mean, where the mean is to speak for all.",
+        "The slowest 1 % of packets, and the share that is late, compared with the mean, where the mean is to speak for all.",
         hints=(
             "Sort the delays of this run's packets. How long did the middle one take, and how long the slowest 1 %?",
             "Compare mean, median and the 99th percentile. How many packets took about as long as the mean?",

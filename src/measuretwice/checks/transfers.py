@@ -249,7 +249,7 @@ def _is_level(rates: Sequence[tuple[float, float]], slack: float) -> bool:
         hints=(
             "iperf3 ends with two lines, the sender's and the receiver's. Compare them.",
             "Where were the data that hadn't arrived when the sender was done?",
-            "Most of it was still in the sender's own buffer. The receiver's number is the goodput; measure for longer, by time and not by bytes.",
+            "Most of them were still in the sender's own buffer. The receiver's number is the goodput; measure for longer, by time and not by bytes.",
         ),
     ),
     needs=("goodput_bps",),

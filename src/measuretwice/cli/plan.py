@@ -296,7 +296,7 @@ def _planned_power(root: Path, study: Study, folder: Path) -> list[str]:
 @plan.command("diff")
 @STUDY
 def diff_plan(folder: Path) -> int:
-    """Say what was changed in the plan since it was frozen, line by line, and which runs were made before it.
+    """Say what was changed in the plan since it was frozen, line by line, and which runs were made before the freeze.
 
     Exit status, as for diff(1): 0 if nothing was changed, 1 if something was, 2 for unusable input.
     """

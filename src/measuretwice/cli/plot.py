@@ -73,7 +73,7 @@ def plot(
     """Draw finished runs, as SVG with a CSV of the numbers: compared with the lab's model, or
     in the figures that its lab.toml has; or up to three runs over time.
 
-    LAB means its runs with the lab's own settings, the newest of each trial; if there are none, all runs of the lab.
+    LAB means its runs with the lab's own settings, the newest of each trial; if there are none, the newest of each trial as it is.
     RUN is the folder of a run, or a folder of runs. Each folder of runs is a panel of the
     figure called stages, or has figures of its own; TITLE=RUN gives it a title.
 

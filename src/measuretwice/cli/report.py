@@ -20,7 +20,7 @@ from measuretwice.report.report import run_to_json
     "--out",
     type=PATH,
     metavar="FILE.html",
-    help="Where to write.  [default: report.html in the runs' common folder; of sample-data, in runs/]",
+    help="Where to write.  [default: report.html in the runs' common folder; for runs in sample-data/, in runs/]",
 )
 @click.option("--title", help="The report's title.  [default: the lab's]")
 @click.option("--author", help="Who hands it in.")
