@@ -29,7 +29,7 @@ from measuretwice.runs.result import Result
     "--note",
     is_flag=True,
     help="With --verify: note in sample-data/ each set that comes out the same, and keep each flow's progress over time. "
-    "Sets with a note are left out, unless --only names one without that progress.",
+    "Sets that have a note aren't run again, unless --only names one whose flows' progress isn't kept yet.",
 )
 @click.option(
     "--facts",
