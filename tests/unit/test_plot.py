@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from measuretwice.figures.style import (
     plain,
     save_svg,
     shades,
+    sized,
     spread_apart,
     svg_text,
 )
@@ -233,6 +235,33 @@ def test_svg_is_described_for_a_reader() -> None:
     assert root[0].tag == f"{SVG}title"
     assert root[0].text == 'goodput < "model" & more'
     assert "<dc:date>" not in svg_text(figure)
+
+
+def test_a_long_line_ends_where_it_should() -> None:
+    """Its points are told each from the one before it."""
+    figure = sized(300)
+    axes = figure.subplots()
+    axes.plot([0.001 * n for n in range(1001)], [math.sin(n) for n in range(1001)], color="#123456")
+    lines = [
+        path.get("d") or ""
+        for path in ElementTree.fromstring(svg_text(figure)).iter(f"{SVG}path")
+        if "#123456" in (path.get("style") or "")
+    ]
+    (first_x, first_y), *steps = [
+        tuple(map(float, step.split())) for step in re.split("[Ml]", lines[0])[1:]
+    ]
+    assert len(steps) > 500
+    # Once the drawing has given the axes their place.
+    last_x, last_y = axes.transData.transform((1, math.sin(1000))) * 72 / figure.dpi
+    assert first_x + sum(x for x, _ in steps) == pytest.approx(last_x, abs=0.06)
+    assert first_y + sum(y for _, y in steps) == pytest.approx(300 - last_y, abs=0.06)
+
+
+def test_svg_has_no_names_that_nobody_refers_to() -> None:
+    text = svg_text(measured_against_model(runs(RESULTS)))
+    names = re.findall(r' id="([^"]*)"', text)
+    assert names
+    assert all(f"#{name}" in text for name in names)
 
 
 @pytest.mark.slow
