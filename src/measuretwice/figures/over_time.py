@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from measuretwice.base import in_groups
 from measuretwice.base.errors import UserError
@@ -313,8 +314,9 @@ def _draw_windows(panel: Axes, run: Result, first: Trace, second: Trace) -> list
 
 # Around the first packet that was sent again.
 BEFORE_S, AFTER_S = 0.06, 0.12
-# Of so many places each way a panel's dots are told apart.
-DOTS = 4000
+# Of so many places each way the dots of a whole capture are told apart: a third of a pixel each. Near the first loss
+# all are shown.
+DOTS = 900
 
 
 def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> Drawn:
@@ -330,9 +332,13 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
         count = 2 if again_s is not None else 1
         drawn = sized(40 + 270 * count if on_phone() else 330)
         panels = drawn.subplots(*((count, 1) if on_phone() else (1, count)), squeeze=False).flat
-        for panel in panels:
+        ends = [(time_s, end / megabytes) for time_s, _, end in packets.sent]
+        near = [] if again_s is None else [
+            (time_s, end) for time_s, end in ends if again_s - BEFORE_S <= time_s <= again_s + AFTER_S
+        ]  # fmt: skip
+        for panel, sent in zip(panels, (_visible(ends), near), strict=False):
             _draw_packets(
-                panel, packets, megabytes, colour_of(run.params.get("congestion_control"))
+                panel, packets, sent, megabytes, colour_of(run.params.get("congestion_control"))
             )
         panels[0].set_ylabel("sequence number (MB)")
         drawn.legend(
@@ -343,13 +349,11 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
         if again_s is not None:
             panels[1].set_title("about the first loss", loc="left")
             panels[1].set_xlim(again_s - BEFORE_S, again_s + AFTER_S)
-            near = [
-                end
-                for time_s, _, end in packets.sent
-                if again_s - BEFORE_S <= time_s <= again_s + AFTER_S
-            ]
+            panels[1].xaxis.set_major_locator(MaxNLocator(4))
             low = min((a for t, a in packets.acked if t >= again_s - BEFORE_S), default=0)
-            panels[1].set_ylim(0.98 * low / megabytes, 1.02 * max(near, default=1) / megabytes)
+            panels[1].set_ylim(
+                0.98 * low / megabytes, 1.02 * max((end for _, end in near), default=1e-6)
+            )
     drawn.caption = "one run, a dot a packet"
     drawn.description = (
         f"{len(packets.sent)} packets sent once and {len(packets.again)} sent again"
@@ -368,11 +372,18 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
     return drawn, rows
 
 
-def _draw_packets(panel: Axes, packets: TimeSequence, unit: float, colour: str) -> None:
+def _draw_packets(
+    panel: Axes,
+    packets: TimeSequence,
+    sent: Sequence[tuple[float, float]],
+    unit: float,
+    colour: str,
+) -> None:
     plain_axes(panel)
-    sent = _visible([(t, end / unit) for t, _, end in packets.sent])
-    panel.plot(*zip(*sent, strict=True), linestyle="", marker=".", markersize=2.4, color=FAINT,
-        label="sent")  # fmt: skip
+    panel.plot(
+        [t for t, _ in sent], [end for _, end in sent], linestyle="", marker=".", markersize=2.4,
+        color=FAINT, label="sent",
+    )  # fmt: skip
     panel.step(
         [t for t, _ in packets.acked], [a / unit for _, a in packets.acked], where="post",
         color=colour, linewidth=1.2, label="acknowledged",
@@ -386,7 +397,7 @@ def _draw_packets(panel: Axes, packets: TimeSequence, unit: float, colour: str) 
 
 
 def _visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of points that cover each other in the larger panel only one; near the first loss all are shown."""
+    """Of points that cover each other in the panel of the whole capture, only one."""
     visible: dict[tuple[int, int], tuple[float, float]] = {}
     width = points[-1][0] / DOTS or 1.0
     height = max(y for _, y in points) / DOTS or 1.0
