@@ -44,11 +44,12 @@
     if (!places.length) return;
     await load("notebook.js");
     measureTwice.notebook(places);
-    const diagnosis = [...places].find((place) => place.dataset.kind === "diagnosis");
-    if (!diagnosis) return;
+    // A page to print has a whole module's cases: there, lines of output aren't collected for one of them.
+    const diagnoses = [...places].filter((place) => place.dataset.kind === "diagnosis");
+    if (diagnoses.length !== 1) return;
     await load("interactive/common.js");
     await load("known.js");
-    measureTwice.known(diagnosis);
+    measureTwice.known(diagnoses[0]);
   }
 
   // <div class="judgement" data-case="queues 2" data-asked='{"letters": "abcd", ...}'></div>: the question that solves a case.
