@@ -17,11 +17,13 @@ ROOT = Path(__file__).parents[2]
 Way = Literal["folders", "flat", "nameless"]
 WAYS: tuple[Way, ...] = ("folders", "flat", "nameless")
 # What somebody has who typed the commands: no snapshots of nodes but the router's qdiscs.
-BY_HAND = ("iperf3", "ss.txt", "ping", "queue.txt", "qdisc.", "tcpdump.txt")
+BY_HAND = (
+    "iperf3", "ss.txt", "ping", "queue.txt", "qdisc.", "tcpdump.txt", "call.txt", "pages.txt",
+)  # fmt: skip
 # Files that a person made of the tools' output: without names nobody can know what they are.
 BY_NAME = {
     "averages-hide", "default-qdisc", "field-number", "halving-counter", "mislabelled-row",
-    "mixed-runs", "red-bandwidth", "red-limits", "standing-queue", "summary-row",
+    "mixed-runs", "probe-apart", "red-bandwidth", "red-limits", "standing-queue", "summary-row",
     "unequal-intervals", "units", "wrong-socket",
 }  # fmt: skip
 # What stands in counters of nodes that somebody with the tools' output alone doesn't bring.

@@ -169,6 +169,12 @@ class PingRun:
         return self.transmitted - self.received - self.in_flight
 
     @property
+    def last_s(self) -> float | None:
+        """Return when its last answer came (Unix time); None where it prints no times (-D)."""
+        times_s = [reply.timestamp_s for reply in self.replies if reply.timestamp_s is not None]
+        return max(times_s, default=None)
+
+    @property
     def least_ms(self) -> float | None:
         """Return the smallest round-trip time (ms); where ping's clock went back, or it is above the largest, there is none."""
         return None if self.went_back or self.least_is_above_largest else self.rtt_min_ms

@@ -349,7 +349,8 @@ def own_names(lab: Lab) -> frozenset[str]:
     named = [
         *SNAPSHOT,
         how.ss_last and how.ss_last.file,
-        *((few.rates, few.windows) if few else ()),
+        *((few.rates, few.windows, few.transfers) if few else ()),
+        few and few.delays and few.delays.file,
         *((crowd.events, crowd.counted, crowd.summary, crowd.groups) if crowd else ()),
         *((queue.lengths, queue.setup) if queue else ()),
         *((sender.table, sender.queue, sender.capture) if sender else ()),

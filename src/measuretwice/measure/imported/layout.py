@@ -157,7 +157,8 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
     files = few or crowd
     busy_name = few.ping_busy if few else None
     idle_name = (files.ping if files else None) or (ping_at.file if ping_at else None)
-    idle, busy = _idle_and_busy(found, want_busy=busy_name is not None)
+    begin_s = min((client.span_s[0] for client in tests.clients if client.span_s), default=None)
+    idle, busy = _idle_and_busy(found, begin_s, want_busy=busy_name is not None)
     for name, pieces, key in ((idle_name, idle, "ping"), (busy_name, busy, "ping_busy")):
         if name is None:
             _leave_out(found, pieces, "this lab looks at no such ping")
@@ -176,7 +177,9 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
             "the idle path's round-trip time" if key == "ping" else "round trips beside the flows"
         )
         senders = {ping_at.node} if ping_at else {client.node for client in tests.clients}
-        if lacking := sorted(senders - {*taken}):
+        # Beside the flows anybody may ping, not only those who send them.
+        lacking = sorted(senders - {*taken}) if key == "ping" or not taken else []
+        if lacking:
             why = f"there is no ping of {', '.join(lacking)}"
             layout.missing.append(found.lacks(what, why, "ping"))
             if ping_at:
@@ -185,11 +188,17 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
                 layout.within("flows", **{key: None})
 
 
-def _idle_and_busy(found: Pieces, *, want_busy: bool) -> tuple[list[Piece], list[Piece]]:
-    """By their names; of two that don't say, of one node to one address, the slower one was beside flows."""
+def _idle_and_busy(
+    found: Pieces, begin_s: float | None, *, want_busy: bool
+) -> tuple[list[Piece], list[Piece]]:
+    """By their names; where none says so, by ping's own times, of which a busy one's last comes after the flows' `begin_s`
+    (Unix time). Of two that don't say, of one node to one address, the slower one was beside flows."""
     pings = found.of("ping")
     busy = [piece for piece in pings if piece.busy]
-    rest = [piece for piece in pings if not piece.busy]
+    if not busy and want_busy and begin_s is not None:
+        busy = [piece for piece in pings if (_ping(piece).last_s or 0.0) > begin_s]
+        busy = busy if len(busy) < len(pings) else []
+    rest = [piece for piece in pings if piece not in busy]
     if not busy and want_busy:
         ends: dict[tuple[str | None, str], list[Piece]] = defaultdict(list)
         for piece in rest:
