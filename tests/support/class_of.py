@@ -171,7 +171,9 @@ def replan(run: Path, careful: bool, **changes: Any) -> Path:
         )
         (run / "experiment.sh").write_text(script, encoding="utf-8")
     else:
-        edit_json(run / "plan.json", **{**plan.to_json(), "kernel_seed": old.kernel_seed})
+        # In the open, as a student finds them in an older run: a setting that is packed too would stand twice.
+        in_the_open = {**plan.to_json(), "kernel_seed": old.kernel_seed}
+        (run / "plan.json").write_text(json.dumps(in_the_open, indent=2), encoding="utf-8")
         edit_json(run / "provenance.json", plan_digest=plan.digest)
     return run.rename(run.with_name(plan.folder_name))
 
