@@ -88,6 +88,7 @@ def test_the_hosts_clocks_may_be_apart_and_packets_come_in_any_order(tmp_path: P
         ("# sent 5\n# sent 5\n", "2 lines"),
         ("5 1.0 2.0\n# sent 5\n", "has a packet 5, and 5 were sent"),
         ("0 1.0 nan\n# sent 5\n", "line 1: expected a packet's number"),
+        ("0 -1e308 1e308\n# sent 5\n", "line 1: expected a packet's number"),
         ("0 1.0\n# sent 5\n", "line 1: expected a packet's number"),
         ("# sent 0\n", "line 1"),
     ],

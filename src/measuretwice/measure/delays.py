@@ -6,7 +6,6 @@ trusted is known only from several runs (stats.intervals.percentile_interval).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ from measuretwice.parse import ParseError, PingRun, parse_ping
 from measuretwice.stats.intervals import percentile
 
 SENT = "# sent "
+# No Unix time (s) and no transfer (ms) is larger; of two larger ones the difference may be no number.
+MOST = 1e12
 
 
 def ping_of(path: Path) -> PingRun:
@@ -127,7 +128,7 @@ def _packet(line: str) -> tuple[int, float, float] | int:
     if line.startswith(SENT):
         return _at_least(int(line.removeprefix(SENT)), 1)
     number, sent_s, came_s = line.split()
-    return _at_least(int(number), 0), _finite(sent_s), _finite(came_s)
+    return _at_least(int(number), 0), _time(sent_s), _time(came_s)
 
 
 def _at_least(number: int, least: int) -> int:
@@ -136,9 +137,9 @@ def _at_least(number: int, least: int) -> int:
     return number
 
 
-def _finite(text: str) -> float:
+def _time(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
+    if not abs(value) <= MOST:
         raise ValueError(text)
     return value
 
@@ -184,7 +185,7 @@ def read_transfers(raw: Path, name: str) -> dict[str, list[tuple[float, float]]]
 
 
 def _transfer(line: str) -> tuple[float, float]:
-    began_s, took_ms = map(_finite, line.split())
+    began_s, took_ms = map(_time, line.split())
     return began_s, took_ms
 
 
