@@ -264,6 +264,14 @@ def test_svg_has_no_names_that_nobody_refers_to() -> None:
     assert all(f"#{name}" in text for name in names)
 
 
+def test_words_in_a_figure_stay_as_they_are() -> None:
+    words = 'a path d="M 1.25 2.75 L 3 4" id="x"'
+    figure = sized(300)
+    figure.subplots().set_xlabel(words)
+    texts = ElementTree.fromstring(svg_text(figure)).iter(f"{SVG}text")
+    assert words in [text.text for text in texts]
+
+
 @pytest.mark.slow
 def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     here = [svg_text(figure) for figure in all_figures(RESULTS)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -237,13 +237,9 @@ def svg_text(figure: Figure, scheme: Scheme = "light") -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", out.getvalue(), flags=re.DOTALL)
     text = re.sub(r"^<\?xml.*?(?=<svg)", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg [^>]*?width="[0-9.]+)pt(" height="[0-9.]+)pt"', r'\1\2"', text)
-    # In tags only: a text's numbers stay as they are.
-    text = re.sub(r"<[^>]+>", lambda tag: LONG_NUMBER.sub(_rounded, tag[0]), text)
-    text = STRAIGHT.sub(_step_by_step, text)
-    # What says nothing: names that nobody refers to, and texts turned by nought degrees.
     referred = set(REFERENCE.findall(text))
-    text = NAME.sub(lambda name: name[0] if name[1] in referred else "", text)
-    text = NOT_TURNED.sub("", text)
+    # In tags only: a text's numbers and words stay as they are.
+    text = re.sub(r"<[^>]+>", lambda tag: _shorter(tag[0], referred), text)
     title = getattr(figure, "title", "") or "figure"
     description = getattr(figure, "description", "")
     words = f"{title}. {description}" if description else title
@@ -260,8 +256,15 @@ def svg_text(figure: Figure, scheme: Scheme = "light") -> str:
     return text if scheme == "light" else in_the_dark(text)
 
 
-def _rounded(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.1f}".removesuffix(".0")
+def _shorter(tag: str, referred: Collection[str]) -> str:
+    """A tag in tenths of a pixel, without what says nothing: a name that nobody refers to, a turn by nought degrees."""
+    tag = LONG_NUMBER.sub(lambda number: _tenths(float(number[0])), tag)
+    tag = NAME.sub(lambda name: name[0] if name[1] in referred else "", tag)
+    return STRAIGHT.sub(_step_by_step, NOT_TURNED.sub("", tag))
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _step_by_step(match: re.Match[str]) -> str:
@@ -278,9 +281,9 @@ def _step_by_step(match: re.Match[str]) -> str:
         x, y = round(10 * float(to_x)), round(10 * float(to_y))
         if command == "M":
             x_first, y_first = x, y
-            steps.append(f"M{x / 10:g} {y / 10:g}")
+            steps.append(f"M{_tenths(x / 10)} {_tenths(y / 10)}")
         else:
-            steps.append(f"l{(x - x_before) / 10:g} {(y - y_before) / 10:g}")
+            steps.append(f"l{_tenths((x - x_before) / 10)} {_tenths((y - y_before) / 10)}")
     return f' d="{"".join(steps)}"'
 
 
