@@ -338,14 +338,14 @@ def with_help(lab: Lab, finding: Finding, hint: int | None, case: int | None = N
     """Add the page that explains a finding and, where asked for, a step of its ladder of hints.
 
     Of a run of a `case` from that case, if this is its finding, else in general: no other case's page is about that run.
-    Of other runs from the lab's own pitfall, or another lab's that stages this finding, or in general.
+    Of other runs from the lab's own pitfall, or another lab's that stages this finding, or in general; so too where two of the lab's do.
     """
     own = [
         (lab, number, pitfall)
         for number, pitfall in enumerate(lab.file.pitfalls, start=1)
         if number == case and finding.id in (pitfall.finding, *pitfall.follows)
     ]
-    staged = next(iter(own) if case is not None else _staging(lab, finding.id), None)
+    staged = next(iter(own) if case is not None else _the_one_staging(lab, finding.id), None)
     ladder: Sequence[str] | None = KINDS[finding.id].hints
     page = f"reference/checks/#{finding.id}"
     if staged:
@@ -354,6 +354,14 @@ def with_help(lab: Lab, finding: Finding, hint: int | None, case: int | None = N
     elif not ladder and (other := next(_staging(lab, finding.id), None)):
         ladder = other[2].hints
     return replace(finding, page=page, hint=ladder[hint - 1] if hint and ladder else None)
+
+
+def _the_one_staging(lab: Lab, finding: str) -> Iterator[tuple[Lab, int, Pitfall]]:
+    """The first case that stages a finding; none where the same lab has another one, since only a run's plan tells which
+    of the two it is."""
+    first, second = (*itertools.islice(_staging(lab, finding), 2), None, None)[:2]
+    if first and not (second and second[0] is first[0]):
+        yield first
 
 
 def _staging(lab: Lab, finding: str) -> Iterator[tuple[Lab, int, Pitfall]]:
