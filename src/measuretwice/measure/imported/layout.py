@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from measuretwice.lab import Lab, Value
 from measuretwice.lab.schema.network import Collect
+from measuretwice.measure.delays import read_streams, read_transfers
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
 from measuretwice.measure.imported.counters import (
@@ -26,7 +28,7 @@ from measuretwice.measure.imported.counters import (
 )
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.measure.imported.others import find_host_words
-from measuretwice.parse import Frames, PingRun, QdiscSample, TcClass
+from measuretwice.parse import Frames, ParseError, PingRun, QdiscSample, TcClass
 from measuretwice.parse.formats import TC_CLASSES
 from measuretwice.parse.ping import NOT_ENDED
 
@@ -78,6 +80,7 @@ def lay_out(
     layout.sockets = find_sockets(found, tests, lab.file.collect)
     _sockets(layout)
     _pings(lab, found, tests, layout)
+    _others_who_waited(found, layout)
     _queue(found, layout)
     layout.snapshots = find_snapshots(lab, found)
     _snapshots(lab, found, layout)
@@ -180,12 +183,33 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
         # Beside the flows anybody may ping, not only those who send them.
         lacking = sorted(senders - {*taken}) if key == "ping" or not taken else []
         if lacking:
-            why = f"there is no ping of {', '.join(lacking)}"
+            whose = f"of {', '.join(lacking)}" if key == "ping" else "that was sent meanwhile"
+            why = f"there is no ping {whose}"
             layout.missing.append(found.lacks(what, why, "ping"))
             if ping_at:
                 layout.without(ping=None)
             elif few:
                 layout.within("flows", **{key: None})
+
+
+def _others_who_waited(found: Pieces, layout: Layout) -> None:
+    """A stream or short transfers whose file can't be read hide nothing of the flows beside them."""
+    files = layout.collect.flows
+    readers: dict[str, tuple[str, Callable[[], object]]] = {}
+    if files and (stream := files.delays):
+        readers["delays"] = (
+            "how a stream's packets fared",
+            partial(read_streams, stream, layout.raw),
+        )
+    if files and (name := files.transfers):
+        readers["transfers"] = "short transfers", partial(read_transfers, layout.raw, name)
+    for key, (what, read) in readers.items():
+        try:
+            read()
+        except ParseError as error:
+            layout.missing.append(f"{what}, since {error}")
+            found.unread.append(layout.missing[-1])
+            layout.within("flows", **{key: None})
 
 
 def _idle_and_busy(
