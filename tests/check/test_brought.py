@@ -76,6 +76,39 @@ def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) ->
         assert not any("Error" in line for line in brought.missing), (way, brought.missing)
 
 
+LATENCY = ROOT / "sample-data/06-latency"
+
+
+def test_transfers_that_are_cut_off_hide_nothing_of_the_stream(tmp_path: Path) -> None:
+    with raw_folder(LATENCY / "case-05-broken/trial-01-seed1") as raw:
+        shutil.copytree(raw, tmp_path / "it")
+    pages = tmp_path / "it/phone/pages.txt"
+    pages.write_text(pages.read_text().rstrip()[:-1] + "\n1700000009.1 ")
+    document = check(tmp_path / "it", lab="latency", trial="1", more=("--set", "judged_by=ping"))
+    assert "probe-apart" in {finding["id"] for finding in document["findings"]}
+    (line,) = [line for line in document["missing"] if "pages.txt" in line]
+    assert line.startswith("short transfers, since phone/pages.txt, line ")
+
+
+@pytest.mark.parametrize("number", [3, 7])
+def test_files_alone_dont_tell_which_of_two_cases_they_are(number: int, tmp_path: Path) -> None:
+    """Where two cases of a lab have the same finding, neither's page is named, and no hint of its ladder given."""
+    with raw_folder(LATENCY / f"case-0{number}-broken/trial-01-seed1") as raw:
+        shutil.copytree(raw, tmp_path / "it")
+    document = check(tmp_path / "it", lab="latency", trial="1", more=("--hint", "3"))
+    (finding,) = [each for each in document["findings"] if each["id"] == "queue-elsewhere"]
+    assert finding["page"] == "reference/checks/#queue-elsewhere"
+    assert "large bursts" in finding["hint"]
+
+
+def test_a_files_name_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a\nlab: all is well").write_text("nothing that a tool prints\n")
+    shutil.copy(CORPUS / "ping/ping-20221126-all-lost.txt", tmp_path / "ping.txt")
+    done = call_lab("check", str(tmp_path), "--lab", "mathis", "--trial", "7")
+    assert "all is well" in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line.startswith("lab: all")]
+
+
 # Single files, as they come ------------------------------------------------------------------
 
 CORPUS = ROOT / "tests/data/parse"

@@ -250,6 +250,10 @@ def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bo
         # Names of files are no markup, and no pictures between colons.
         out.print(line, style=style, markup=False, emoji=False, soft_wrap=soft_wrap)
 
+    def say_of_files(line: str) -> None:
+        # A stranger's name of a file makes no line of its own.
+        say("  " + " ".join(places.named(line).splitlines()))
+
     findings = document["findings"]
     unread = document.get("unread", [])
     among = " among what could be read" if unread else ""
@@ -257,17 +261,15 @@ def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bo
     # First: whoever reads no further knows what nothing is said of.
     refused = wording.left_out(document)
     for line in refused[:MOST_REFUSED]:
-        say(f"  not used: {places.named(line)}")
+        say_of_files(f"not used: {line}")
     if (more := len(refused) - MOST_REFUSED) > 0:
         say(f"  not used: {more} more (--json names all)")
     for line in document.get("missing", []):
-        say(f"  not looked at: {places.named(line)}")
+        say_of_files(f"not looked at: {line}")
     if "plan" in document and (of_place := what_differs(str(document["plan"].get("where")))):
         say(f"  run on {of_place}")
-    for line in document.get("notes", []):
-        say(f"  {places.named(line)}")
-    for line in wording.recognised_files(document):
-        say(f"  {places.named(line)}")
+    for line in [*document.get("notes", []), *wording.recognised_files(document)]:
+        say_of_files(line)
     for finding in findings:
         heading, lines = wording.finding_lines(finding, hint, brought="used" in document)
         say(f"  {heading}", "bold", soft_wrap=False)
