@@ -192,7 +192,7 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
                 layout.within("flows", **{key: None})
 
 
-def _others_who_waited(found: Pieces, layout: Layout) -> None:
+def _others_who_waited(pieces: Pieces, layout: Layout) -> None:
     """A stream or short transfers whose file can't be read hide nothing of the flows beside them."""
     files = layout.collect.flows
     readers: dict[str, tuple[str, Callable[[], object]]] = {}
@@ -208,7 +208,7 @@ def _others_who_waited(found: Pieces, layout: Layout) -> None:
             read()
         except ParseError as error:
             layout.missing.append(f"{what}, since {error}")
-            found.unread.append(layout.missing[-1])
+            pieces.unread.append(layout.missing[-1])
             layout.within("flows", **{key: None})
 
 
